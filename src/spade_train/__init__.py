@@ -1,0 +1,1 @@
+"""Train one LoRA policy as the designer and the player of its own environments."""

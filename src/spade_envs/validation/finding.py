@@ -40,9 +40,7 @@ class Finding:
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Finding:
         """Read what :meth:`to_dict` wrote."""
-        return cls(
-            values["probe"], Severity(values["severity"]), values["reason"], values.get("evidence", {})
-        )
+        return cls(values["probe"], Severity(values["severity"]), values["reason"], values.get("evidence", {}))
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,9 +51,7 @@ class Report:
     findings: tuple[Finding, ...] = ()
     proven: bool = False  # solution() earned the maximal return
     seconds: float = 0.0
-    measures: Mapping[str, Any] = field(
-        default_factory=dict
-    )  # e.g. {"turns": 3.2, "probes": {...milliseconds}}
+    measures: Mapping[str, Any] = field(default_factory=dict)  # e.g. {"turns": 3.2, "probes": {...milliseconds}}
 
     @property
     def admitted(self) -> bool:

@@ -1,0 +1,72 @@
+"""The application: its commands, and how errors become one line and an exit code.
+
+Exit codes: 0 fine, 1 findings (something was refused, an episode was lost to an error), 2 could not run.
+"""
+
+from __future__ import annotations
+
+import sys
+from importlib.metadata import entry_points
+
+import typer
+
+from spade_envs.cli import browse, doctor, generate, play, validate
+from spade_envs.cli.console import fail
+from spade_envs.models.base import ModelError
+from spade_envs.sandbox.types import SandboxError
+
+app = typer.Typer(
+    name="spade",
+    help="Synthesise, validate, store, play and train on environments written by language models.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="markdown",
+    add_completion=False,
+)
+
+
+@app.callback(invoke_without_command=True)
+def _root(version: bool = typer.Option(False, "--version", help="Print the version and exit.")) -> None:
+    if version:
+        from spade_envs import __version__
+
+        typer.echo(__version__)
+        raise typer.Exit
+
+
+def _add_commands() -> None:
+    """Add our commands, then those that other packages (the trainer) declare in ``spade_envs.commands``."""
+    declared = {point.name: point for point in entry_points(group="spade_envs.commands")}
+    if "quickstart" in declared:
+        app.command("quickstart")(declared.pop("quickstart").load())
+    app.command("doctor")(doctor.doctor)
+    app.command("generate")(generate.generate)
+    app.command("validate")(validate.validate)
+    app.command("list")(browse.list_records)
+    app.command("show")(browse.show)
+    app.command("search")(browse.search)
+    app.command("stats")(browse.stats)
+    app.command("play")(play.play)
+    for name, point in sorted(declared.items()):
+        app.command(name)(point.load())
+
+
+def run() -> None:
+    """Run the command line; errors of input or machinery end it with one clear line and exit code 2."""
+    _add_commands()
+    try:
+        app()
+    except (ModelError, SandboxError) as error:
+        fail(str(error))
+    except (OSError, ValueError, LookupError) as error:
+        message = error.args[0] if isinstance(error, KeyError) and error.args else error
+        fail(str(message) or type(error).__name__)
+    except ImportError as error:
+        fail(f"{error}. This command needs more packages: pip install 'spade-envs[train]'")
+    except KeyboardInterrupt:
+        fail("interrupted", code=130)
+
+
+if __name__ == "__main__":
+    run()
+    sys.exit(0)

@@ -1,0 +1,95 @@
+"""What all commands share: consoles, one-line failure, JSON output, progress on a terminal or plain lines."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any, NoReturn, Protocol
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+out = Console(highlight=False, soft_wrap=True)
+err = Console(stderr=True, highlight=False, soft_wrap=True)
+
+MemoryOption = Annotated[
+    Path | None,
+    typer.Option("--memory", "-m", help="Folder of the memory. Default: $SPADE_HOME, else the user's data folder."),
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for a program to read.")]
+IsolationOption = Annotated[
+    str,
+    typer.Option(
+        "--isolation",
+        help="Lowest isolation to accept for generated code: full, partial or static. Below full it is a risk you take.",
+    ),
+]
+
+
+def fail(message: str, *, code: int = 2) -> NoReturn:
+    """Print ``message`` as an error and leave with ``code`` (2: could not run)."""
+    err.print(f"[bold red]error:[/] {escape(message)}")
+    sys.exit(code)
+
+
+def print_json(value: Any) -> None:
+    """Print one JSON document on standard output, unwrapped and uncoloured."""
+    sys.stdout.write(json.dumps(value, ensure_ascii=False, indent=2, default=str) + "\n")
+
+
+def check_isolation(level: str) -> Any:
+    """Return ``level`` if it is an isolation level.
+
+    Raises:
+        ValueError: otherwise, naming the levels.
+    """
+    if level not in ("full", "partial", "static"):
+        raise ValueError(f"--isolation must be full, partial or static, got {level!r}")
+    return level
+
+
+def shown(text: str, limit: int = 0) -> str:
+    """Return untrusted ``text`` made safe for a terminal: control characters visible, markup inert, cut to ``limit``."""
+    clean = "".join(ch if ch in "\n\t" or ch.isprintable() else f"\\x{ord(ch):02x}" for ch in text)
+    if limit and len(clean) > limit:
+        clean = clean[: limit - 1] + "…"
+    return escape(clean)
+
+
+class Advance(Protocol):
+    """Move a progress display: ``done`` of the total so far, with a few words."""
+
+    def __call__(self, done: int, words: str = "") -> None: ...
+
+
+@contextmanager
+def progress(title: str, total: int | None, *, every: float = 0.1) -> Iterator[Advance]:
+    """Show a progress bar on a terminal, else a plain line at each ``every``-th share of the total."""
+    if err.is_terminal:
+        columns = (
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+            TimeRemainingColumn(),
+            TextColumn("{task.fields[words]}"),
+        )
+        with Progress(*columns, console=err, transient=False) as bar:
+            task = bar.add_task(title, total=total, words="")
+            yield lambda done, words="": bar.update(task, completed=done, words=shown(words, 60))
+        return
+    last = -1
+
+    def plain(done: int, words: str = "") -> None:
+        nonlocal last
+        mark = int(done / (total * every)) if total else done
+        if mark > last:
+            last = mark
+            err.print(f"{title}: {done}" + (f"/{total}" if total else "") + (f" {shown(words, 100)}" if words else ""))
+
+    yield plain

@@ -1,0 +1,21 @@
+"""Shared fixtures of the trainer's tests."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+os.environ.setdefault("HF_HUB_OFFLINE", "1")
+sys.path.insert(0, str(Path(__file__).parent))
+
+
+@pytest.fixture(scope="session")
+def tokenizer() -> Any:
+    """The tiny tokenizer, trained once."""
+    from tiny import tiny_tokenizer
+
+    return tiny_tokenizer()

@@ -1,0 +1,58 @@
+"""One training sequence: prompt ids, completion ids and which of those the policy sampled."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+Role = Literal["designer", "agent", "pad"]
+
+
+@dataclass(slots=True)
+class Row:
+    """One sequence of a training batch.
+
+    ``mask`` and ``completion_ids`` have the same length; 1 marks a token the policy sampled, 0 a token that stood in
+    its context (an observation, a missing end-of-turn token). ``logprobs`` has that length too, 0.0 where masked,
+    or is empty when the backend gives none. ``reward`` is the raw reward, None where there is nothing to learn from.
+    """
+
+    role: Role
+    group: str  # rows of one role and group are compared with each other
+    prompt_ids: list[int]
+    completion_ids: list[int] = field(default_factory=list)
+    mask: list[int] = field(default_factory=list)
+    logprobs: list[float] = field(default_factory=list)
+    reward: float | None = None
+
+    def sampled(self, ids: Sequence[int], logprobs: Sequence[float] | None) -> None:
+        """Append tokens of the policy."""
+        self._append(ids, 1, logprobs)
+
+    def given(self, ids: Sequence[int], *, with_logprobs: bool) -> None:
+        """Append tokens of the environment."""
+        self._append(ids, 0, [0.0] * len(ids) if with_logprobs else None)
+
+    def _append(self, ids: Sequence[int], mask: int, logprobs: Sequence[float] | None) -> None:
+        if logprobs is not None and len(logprobs) != len(ids):
+            raise ValueError(f"expected one log-probability for each of {len(ids)} tokens, got {len(logprobs)}")
+        self.completion_ids += ids
+        self.mask += [mask] * len(ids)
+        if logprobs is not None:
+            self.logprobs += logprobs
+
+    @property
+    def context(self) -> list[int]:
+        """All ids so far: what the policy sees when it samples the next turn."""
+        return self.prompt_ids + self.completion_ids
+
+    @property
+    def tokens(self) -> int:
+        """How many tokens of this row the policy sampled."""
+        return sum(self.mask)
+
+    @classmethod
+    def padding(cls, token: int, *, with_logprobs: bool) -> Row:
+        """Return a masked row of one token, for a slot that is not used."""
+        return cls("pad", "pad", [token], [token], [0], [0.0] if with_logprobs else [])

@@ -8,7 +8,7 @@ characters of each text in Python. :class:`UnicodeText` bounds the length alone.
 from __future__ import annotations
 
 import multiprocessing
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from types import ModuleType
 from typing import Any, overload
 
@@ -73,28 +73,20 @@ class UnicodeText(spaces.Text):
         )
 
 
-# What gymnasium dispatches on the type of a space. Batching, iterating, concatenating and empty arrays of ``Text``
-# fit as they are (a batch is a tuple of strings); what goes by single characters does not.
-
-
-@batch_differing_spaces.register(UnicodeText)
-def _batch_differing(several: Sequence[UnicodeText]) -> spaces.Tuple:
+def _batch_differing(several: Sequence[UnicodeText]) -> spaces.Tuple[Any]:
     return spaces.Tuple([UnicodeText(space.max_length, min_length=space.min_length) for space in several])
 
 
-@flatten_space.register(UnicodeText)
 def _flatten_space(space: UnicodeText) -> spaces.Box:
     return spaces.Box(low=_PADDING, high=0x10FFFF, shape=(space.max_length,), dtype=np.int32)
 
 
-@flatten.register(UnicodeText)
 def _flatten(space: UnicodeText, x: str) -> NDArray[np.int32]:
     cells = np.full(space.max_length, _PADDING, dtype=np.int32)
     cells[: len(x)] = _code_points(x)
     return cells
 
 
-@unflatten.register(UnicodeText)
 def _unflatten(space: UnicodeText, x: NDArray[np.int32]) -> str:
     return _text(x[x != _PADDING])
 
@@ -131,17 +123,14 @@ class SharedTexts(Sequence[str]):
         return repr(tuple(self))
 
 
-@create_shared_memory.register(UnicodeText)
 def _create_shared_memory(space: UnicodeText, n: int = 1, ctx: ModuleType = multiprocessing) -> Any:
     return ctx.Array("i", n * (1 + space.max_length))
 
 
-@read_from_shared_memory.register(UnicodeText)
 def _read_from_shared_memory(space: UnicodeText, shared_memory: Any, n: int = 1) -> SharedTexts:
     return SharedTexts(np.frombuffer(shared_memory.get_obj(), dtype=np.int32).reshape(n, 1 + space.max_length))
 
 
-@write_to_shared_memory.register(UnicodeText)
 def _write_to_shared_memory(space: UnicodeText, index: int, value: str, shared_memory: Any) -> None:
     cells = np.frombuffer(shared_memory.get_obj(), dtype=np.int32).reshape(-1, 1 + space.max_length)[index]
     cells[1 : 1 + len(value)] = _code_points(value)
@@ -154,3 +143,18 @@ def _code_points(text: str) -> NDArray[np.int32]:
 
 def _text(code_points: NDArray[np.int32]) -> str:
     return code_points.astype("<i4").tobytes().decode("utf-32-le", "surrogatepass")
+
+
+# What gymnasium dispatches on the type of a space. Batching, iterating, concatenating and empty arrays of ``Text``
+# fit as they are (a batch is a tuple of strings); what goes by single characters does not.
+_dispatched: list[tuple[Any, Callable[..., Any]]] = [
+    (batch_differing_spaces, _batch_differing),
+    (flatten_space, _flatten_space),
+    (flatten, _flatten),
+    (unflatten, _unflatten),
+    (create_shared_memory, _create_shared_memory),
+    (read_from_shared_memory, _read_from_shared_memory),
+    (write_to_shared_memory, _write_to_shared_memory),
+]
+for _generic, _function in _dispatched:
+    _generic.register(UnicodeText, _function)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import random
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -26,8 +26,8 @@ _KEYS = {
     "kind", "own_hint", "document_words", "exemplars", "negatives", "max_turns",
     "skills", "validation", "play", "sampling", "draw",
 }  # fmt: skip
-_DESIGNER_SAMPLING = {"max_tokens": 8192, "temperature": 0.6}
-_HINT_SAMPLING = {"max_tokens": 512, "temperature": 0.3}
+_DESIGNER_SAMPLING = Sampling(max_tokens=8192, temperature=0.6)
+_HINT_SAMPLING = Sampling(max_tokens=512, temperature=0.3)
 
 
 class PromptSetError(ValueError):
@@ -50,8 +50,8 @@ class PromptSet:
     max_turns: int = 0
     validation: Mapping[str, Any] = field(default_factory=dict)
     play: Mapping[str, Any] = field(default_factory=dict)
-    designer_sampling: Sampling = Sampling(**_DESIGNER_SAMPLING)  # type: ignore[arg-type]
-    hint_sampling: Sampling = Sampling(**_HINT_SAMPLING)  # type: ignore[arg-type]
+    designer_sampling: Sampling = _DESIGNER_SAMPLING
+    hint_sampling: Sampling = _HINT_SAMPLING
     draws: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     templates: Mapping[str, jinja2.Template] = field(default_factory=dict, repr=False)
 
@@ -93,8 +93,8 @@ class PromptSet:
                 hint_template=hint_template,
                 validation=settings.get("validation", {}),
                 play=settings.get("play", {}),
-                designer_sampling=Sampling(**(_DESIGNER_SAMPLING | sampling.get("designer", {}))),
-                hint_sampling=Sampling(**(_HINT_SAMPLING | sampling.get("hint", {}))),
+                designer_sampling=replace(_DESIGNER_SAMPLING, **sampling.get("designer", {})),
+                hint_sampling=replace(_HINT_SAMPLING, **sampling.get("hint", {})),
                 draws=settings.get("draw", {}),
                 templates=templates,
                 **{

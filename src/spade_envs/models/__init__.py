@@ -1,0 +1,14 @@
+"""Language models: one small protocol and its backends."""
+
+from spade_envs.models.base import (
+    ChatModel,
+    Completion,
+    Conversation,
+    Message,
+    ModelError,
+    Role,
+    Sampling,
+)
+from spade_envs.models.load import load_model
+
+__all__ = ["ChatModel", "Completion", "Conversation", "Message", "ModelError", "Role", "Sampling", "load_model"]

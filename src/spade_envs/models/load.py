@@ -1,0 +1,58 @@
+"""One name for any model: ``nano``, ``hf:<directory or hub id>``, ``openai:<model>``."""
+
+from __future__ import annotations
+
+from spade_envs.models.base import ChatModel, ModelError
+
+
+def load_model(
+    spec: str,
+    *,
+    base_url: str | None = None,
+    device: str | None = None,
+    dtype: str | None = None,
+    batch_size: int = 64,
+    concurrency: int = 16,
+    request_seconds: float = 300.0,
+    total_seconds: float = 900.0,
+) -> ChatModel:
+    """Make the model that ``spec`` names.
+
+    Args:
+        spec: ``nano`` (the embedded model), ``hf:<directory or hub id>`` (run here by transformers) or
+            ``openai:<model>`` (an OpenAI-compatible endpoint; its key is read from OPENAI_API_KEY only).
+        base_url: the endpoint, e.g. ``http://localhost:8000/v1``; else OPENAI_BASE_URL, else OpenAI's own.
+        device: for transformers: "cpu", "cuda", …; by default the GPU if there is one.
+        dtype: for transformers: "float32", "bfloat16", ….
+        batch_size: for transformers: most conversations in one batch.
+        concurrency: for an endpoint: most requests at once.
+        request_seconds: for an endpoint: wall-clock bound on one request.
+        total_seconds: for an endpoint: bound on one completion with its retries.
+
+    Raises:
+        ModelError: if the model cannot be used; the message says what to do.
+    """
+    kind, _, rest = spec.partition(":")
+    if kind == "openai" and rest:
+        from spade_envs.models.openai import OpenAIModel
+
+        return OpenAIModel(
+            rest,
+            base_url=base_url,
+            concurrency=concurrency,
+            request_seconds=request_seconds,
+            total_seconds=total_seconds,
+        )
+    if base_url is not None:
+        raise ModelError(f"a base URL goes with openai:<model> only, got {spec!r}; did you mean openai:{rest or spec}?")
+    if spec == "nano":
+        from spade_envs.models.transformers import NANO_FOLDER, TransformersModel
+
+        return TransformersModel.load(NANO_FOLDER, name="nano", device=device, dtype=dtype, batch_size=batch_size)
+    if kind == "hf" and rest:
+        from spade_envs.models.transformers import TransformersModel
+
+        return TransformersModel.load(rest, device=device, dtype=dtype, batch_size=batch_size)
+    raise ModelError(
+        f"unknown model {spec!r}; expected nano, hf:<directory or hub id>, or openai:<model> with a base URL"
+    )

@@ -1,0 +1,316 @@
+"""Models run in this process by ``transformers``: a directory, a hub id, or the embedded nano model.
+
+Sampling is by inverse transform: one uniform number for each conversation and step, drawn from a counter-based
+generator keyed by (seed, index of the conversation). So a reply does not depend on what was asked before, nor on
+which other conversations share its batch (but for rounding), and a CPU and a GPU use the same numbers.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import threading
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from spade_envs.models.base import Completion, Conversation, Message, ModelError, Sampling
+
+if TYPE_CHECKING:
+    import torch
+
+logger = logging.getLogger(__name__)
+
+NANO_FOLDER = Path(__file__).parent / "nano"
+_INSTALL = "pip install 'spade-envs[train]'"
+_END_OF_TURN = ("<|im_end|>", "<|eot_id|>", "<end_of_turn>", "<|end|>", "<|end_of_turn|>")
+
+
+class TransformersModel:
+    """A causal language model and its tokenizer as a :class:`~spade_envs.models.base.ChatModel`.
+
+    Make it with :meth:`load`, or from objects that are there already (a policy in training).
+    """
+
+    def __init__(
+        self, model: Any, tokenizer: Any, *, name: str, batch_size: int = 64, max_batch_tokens: int = 131_072
+    ) -> None:
+        """Wrap a model.
+
+        Args:
+            model: a ``transformers`` causal language model, on its device.
+            tokenizer: its tokenizer, with a chat template.
+            name: for records and logs.
+            batch_size: most conversations in one forward pass.
+            max_batch_tokens: most tokens of one batch, padding and room for the replies included.
+        """
+        if not getattr(tokenizer, "chat_template", None):
+            raise ModelError(f"model {name}: its tokenizer has no chat template; use an instruction-tuned model")
+        self._model, self._tokenizer, self._name = model, tokenizer, name
+        self._batch_size, self._max_batch_tokens = batch_size, max_batch_tokens
+        self._end_ids = _end_ids(model, tokenizer)
+        self._pad_id = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else self._end_ids[0]
+        self._context = int(getattr(model.config.get_text_config(), "max_position_embeddings", 0) or 1 << 30)
+        self._lock = threading.Lock()
+
+    @classmethod
+    def load(
+        cls,
+        directory_or_id: str | Path,
+        *,
+        name: str | None = None,
+        device: str | None = None,
+        dtype: str | None = None,
+        batch_size: int = 64,
+    ) -> TransformersModel:
+        """Load a model from a directory or, by hub id, from the local cache, else from the hub.
+
+        Args:
+            directory_or_id: a directory with weights, configuration and tokenizer, or ``owner/name``.
+            name: for records; by default the last part of ``directory_or_id``.
+            device: "cpu", "cuda", "cuda:1", …; by default the GPU if there is one.
+            dtype: "float32", "bfloat16", …; by default that of the weights on a GPU, float32 on a CPU.
+            batch_size: most conversations in one forward pass.
+
+        Raises:
+            ModelError: if a library is missing, or the model cannot be found or loaded.
+        """
+        torch, transformers = _libraries()
+        source = str(directory_or_id)
+        if device is None:
+            device = "cuda" if torch.cuda.is_available() else "cpu"
+        if dtype is None:
+            dtype = "float32" if device == "cpu" else "auto"
+        try:
+            torch_device = torch.device(device)
+            torch_dtype = dtype if dtype == "auto" else getattr(torch, dtype)
+        except (RuntimeError, AttributeError) as error:
+            raise ModelError(f"device {device!r} or dtype {dtype!r} is not known to torch: {error}") from error
+        tokenizer = _from_pretrained(transformers.AutoTokenizer, source, padding_side="left")
+        with _quiet(transformers):
+            model = _from_pretrained(transformers.AutoModelForCausalLM, source, dtype=torch_dtype)
+        try:
+            model = model.to(torch_device).eval()
+        except (RuntimeError, AssertionError) as error:  # no such GPU, or not enough of its memory
+            raise ModelError(f"model {source} cannot be moved to {device}: {error}") from error
+        return cls(model, tokenizer, name=name or Path(source).name, batch_size=batch_size)
+
+    @property
+    def name(self) -> str:
+        """The model's short name."""
+        return self._name
+
+    def complete(self, conversations: Sequence[Conversation], sampling: Sampling) -> list[Completion]:
+        """Return one completion for each conversation, in order; see :class:`ChatModel`."""
+        if self._model is None:
+            raise ModelError(f"model {self._name} was closed")
+        prompts = [self._encode(conversation) for conversation in conversations]
+        completions: list[Completion | None] = [None] * len(prompts)
+        waiting = []
+        for index, prompt in enumerate(prompts):
+            if len(prompt) >= self._context:
+                reason = f"the prompt has {len(prompt)} tokens, the model's context {self._context}"
+                completions[index] = Completion("", len(prompt), 0, "error", reason)
+            else:
+                waiting.append(index)
+        waiting.sort(key=lambda index: (-len(prompts[index]), index))  # the longest first: memory runs out early
+        with self._lock:
+            position = 0
+            while position < len(waiting):
+                size = self._fitting(len(prompts[waiting[position]]) + sampling.max_tokens, len(waiting) - position)
+                chunk = waiting[position : position + size]
+                position += size
+                for index, completion in zip(chunk, self._generate_fitting(chunk, prompts, sampling)):
+                    completions[index] = completion
+        return [completion for completion in completions if completion is not None]
+
+    def close(self) -> None:
+        """Drop the model."""
+        self._model = None
+
+    def _fitting(self, row_tokens: int, left: int) -> int:
+        return max(1, min(self._batch_size, left, self._max_batch_tokens // max(1, row_tokens)))
+
+    def _encode(self, conversation: Conversation) -> list[int]:
+        import jinja2
+
+        messages = [dict(message) for message in conversation]
+        try:
+            return self._template(messages)
+        except jinja2.TemplateError as error:
+            if messages and messages[0]["role"] == "system":
+                with contextlib.suppress(jinja2.TemplateError):  # templates without a system role refuse it
+                    return self._template(_without_system(conversation))
+            raise ModelError(f"model {self._name}: its chat template refuses the conversation: {error}") from error
+
+    def _template(self, messages: Sequence[Any]) -> list[int]:
+        encoded = self._tokenizer.apply_chat_template(
+            messages, add_generation_prompt=True, tokenize=True, return_dict=True
+        )
+        return list(encoded["input_ids"])
+
+    def _generate_fitting(self, chunk: list[int], prompts: list[list[int]], sampling: Sampling) -> list[Completion]:
+        """Generate for one chunk; on lack of GPU memory in halves."""
+        import torch
+
+        try:
+            return self._generate(chunk, prompts, sampling)
+        except torch.cuda.OutOfMemoryError as error:
+            if len(chunk) == 1:
+                raise ModelError(
+                    f"model {self._name}: out of GPU memory with one conversation of {len(prompts[chunk[0]])} tokens "
+                    f"and {sampling.max_tokens} new ones; ask for fewer tokens or use a smaller model"
+                ) from error
+        torch.cuda.empty_cache()
+        self._batch_size = max(1, len(chunk) // 2)
+        logger.warning("model %s: out of GPU memory, batch size is now %d", self._name, self._batch_size)
+        half = (len(chunk) + 1) // 2
+        first = self._generate_fitting(chunk[:half], prompts, sampling)
+        return first + self._generate_fitting(chunk[half:], prompts, sampling)
+
+    def _generate(self, chunk: list[int], prompts: list[list[int]], sampling: Sampling) -> list[Completion]:
+        import torch
+        import transformers
+
+        width = max(len(prompts[index]) for index in chunk)
+        new_tokens = min(sampling.max_tokens, self._context - width)
+        rows = [[self._pad_id] * (width - len(prompts[index])) + prompts[index] for index in chunk]
+        mask = [[0] * (width - len(prompts[index])) + [1] * len(prompts[index]) for index in chunk]
+        device = self._model.device
+        processors = transformers.LogitsProcessorList()
+        if sampling.temperature > 0:
+            uniforms = np.stack([_uniforms(sampling.seed, index, new_tokens) for index in chunk])
+            processors.append(_InverseTransform(torch.from_numpy(uniforms).to(device), width, sampling))
+        settings = transformers.GenerationConfig(
+            max_new_tokens=new_tokens,
+            do_sample=False,
+            num_beams=1,
+            eos_token_id=self._end_ids,
+            pad_token_id=self._pad_id,
+            use_cache=True,
+        )
+        # generate() fills gaps from the model's own settings (repetition penalty, suppressed tokens, …): those
+        # give way for the call, since sampling is the caller's alone.
+        own = self._model.generation_config
+        self._model.generation_config = settings
+        try:
+            with torch.inference_mode(), _quiet(transformers):
+                output = self._model.generate(
+                    input_ids=torch.tensor(rows, device=device),
+                    attention_mask=torch.tensor(mask, device=device),
+                    generation_config=settings,
+                    logits_processor=processors,
+                )
+        finally:
+            self._model.generation_config = own
+        ends = set(self._end_ids)
+        completions = []
+        for index, ids in zip(chunk, output[:, width:].tolist()):
+            stop = next((position for position, token in enumerate(ids) if token in ends), None)
+            text = self._tokenizer.decode(ids[:stop], skip_special_tokens=True, clean_up_tokenization_spaces=False)
+            used = len(ids) if stop is None else stop + 1
+            completions.append(Completion(text, len(prompts[index]), used, "length" if stop is None else "stop"))
+        return completions
+
+
+class _InverseTransform:
+    """A logits processor that leaves one token: the one whose share of the distribution holds the row's number."""
+
+    def __init__(self, uniforms: torch.Tensor, prompt_width: int, sampling: Sampling) -> None:
+        self._uniforms, self._width = uniforms, prompt_width  # (batch, steps) in [0, 1)
+        self._temperature, self._top_p = sampling.temperature, sampling.top_p
+
+    def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
+        """Map (batch, vocabulary) scores to 0 for the drawn token and -inf for the others."""
+        import torch
+
+        probabilities = torch.softmax(scores.float() / self._temperature, dim=-1)
+        order = None
+        if self._top_p < 1:
+            # The smallest set of most likely tokens that holds top_p (Holtzman et al. 2020, nucleus sampling).
+            probabilities, order = probabilities.sort(dim=-1, descending=True, stable=True)
+            before = probabilities.cumsum(dim=-1) - probabilities
+            probabilities = probabilities.masked_fill(before >= self._top_p, 0.0)
+        cumulated = probabilities.cumsum(dim=-1)
+        number = self._uniforms[:, input_ids.shape[1] - self._width].unsqueeze(1) * cumulated[:, -1:]
+        # Rounding may put the number on the last edge; the last token with any probability takes it then.
+        last = (probabilities > 0).int().cumsum(dim=-1).argmax(dim=-1, keepdim=True)
+        choice = torch.minimum(torch.searchsorted(cumulated, number, right=True), last)
+        if order is not None:
+            choice = order.gather(1, choice)
+        return torch.full_like(scores, float("-inf")).scatter_(1, choice, 0.0)
+
+
+def _uniforms(seed: int, index: int, steps: int) -> np.ndarray[tuple[int], np.dtype[np.float32]]:
+    generator = np.random.Generator(np.random.Philox(np.random.SeedSequence((seed & ((1 << 64) - 1), index))))
+    return generator.random(steps, dtype=np.float32)
+
+
+def _without_system(conversation: Conversation) -> list[Message]:
+    """Put the system message before the first user message."""
+    system, first, *rest = conversation
+    merged: Message = {"role": first["role"], "content": f"{system['content']}\n\n{first['content']}"}
+    return [merged, *rest]
+
+
+def _end_ids(model: Any, tokenizer: Any) -> list[int]:
+    """Every token that ends a turn: the model's, the tokenizer's, and the usual ones that the vocabulary has."""
+    configured = getattr(model.generation_config, "eos_token_id", None)
+    ids = list(configured) if isinstance(configured, list | tuple) else [configured]
+    ids.append(tokenizer.eos_token_id)
+    vocabulary = tokenizer.get_vocab()
+    ids += [vocabulary[token] for token in _END_OF_TURN if token in vocabulary]
+    found = sorted({token for token in ids if token is not None})
+    if not found:
+        raise ModelError("the model has no end-of-sequence token; set eos_token_id in its generation_config.json")
+    return found
+
+
+def _libraries() -> tuple[Any, Any]:
+    try:
+        import torch
+        import transformers
+    except ImportError as error:
+        raise ModelError(f"running a model here needs torch and transformers ({error}); {_INSTALL}") from error
+    return torch, transformers
+
+
+def _from_pretrained(factory: Any, source: str, **options: Any) -> Any:
+    """Load from the directory or the local cache; from the hub only if neither has it."""
+    if Path(source).is_dir():
+        try:
+            return factory.from_pretrained(source, local_files_only=True, **options)
+        except (OSError, ValueError, KeyError, ImportError, RuntimeError) as error:
+            raise ModelError(f"directory {source} does not hold a loadable model: {_first_line(error)}") from error
+    try:
+        return factory.from_pretrained(source, local_files_only=True, **options)
+    except (OSError, ValueError):
+        logger.info("model %s is not in the local cache, asking the hub", source)
+    try:
+        return factory.from_pretrained(source, **options)
+    except (OSError, ValueError, KeyError, ImportError, RuntimeError) as error:
+        raise ModelError(
+            f"model {source!r} is no directory, is not in the local Hugging Face cache, and the hub did not give it "
+            f"({_first_line(error)}). Give a directory, or run `hf download {source}` where the hub can be reached."
+        ) from error
+
+
+def _first_line(error: BaseException) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0][:300]
+
+
+@contextlib.contextmanager
+def _quiet(transformers: Any) -> Iterator[None]:
+    """Keep load bars and per-call advice off our terminal."""
+    verbosity = transformers.logging.get_verbosity()
+    transformers.logging.set_verbosity_error()
+    bar = transformers.logging.is_progress_bar_enabled()
+    transformers.logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        transformers.logging.set_verbosity(verbosity)
+        if bar:
+            transformers.logging.enable_progress_bar()

@@ -1,0 +1,123 @@
+"""Words and normalised tokens of a program's text, by regular expressions alone.
+
+Sources are hostile: they are never parsed by ``ast`` or executed here. Every pattern below also accepts
+unterminated strings, so each scan is linear in the length of the source.
+"""
+
+from __future__ import annotations
+
+import builtins
+import hashlib
+import keyword
+import re
+from collections import Counter
+from functools import lru_cache
+
+MAX_CHARACTERS = 200_000
+"""Longer sources are cut here before they are compared or embedded."""
+
+SHINGLE = 4
+"""Overlap counts runs of this many tokens."""
+
+_TOKEN = re.compile(
+    r"""
+    (?P<comment>\#[^\n]*+)
+  | (?P<string>[rRbBuUfF]{0,2}+(?:
+        \"{3}(?:[^"\\]|\\.|\"(?!\"\"))*+(?:\"{3}|\\?\Z)
+      | '{3}(?:[^'\\]|\\.|'(?!''))*+(?:'{3}|\\?\Z)
+      | \"(?:[^"\\\n]|\\.)*+\"?
+      | '(?:[^'\\\n]|\\.)*+'?))
+  | (?P<name>[^\W\d]\w*+)
+  | (?P<number>\.?\d(?:[eE][+-]|[\w.])*+)
+  | (?P<operator>\*\*=?|//=?|>>=?|<<=?|->|:=|[-+*/%@&|^=!<>]=|[^\s\w])
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[^\W\d_A-Za-z]+")
+_COMMON = """
+    self cls args kwargs int str float bool list dict tuple set any optional typing dataclass init super len range
+    env gym reset step seed obs observation action reward done terminated truncated info turn turns max random
+"""
+_BOILERPLATE = frozenset(_COMMON.split()).union(keyword.kwlist, keyword.softkwlist)
+_CONTRACT = frozenset({"reset", "step", "hint", "solution", "close", "get_tools"})
+_MODULES = ("random", "math", "re", "itertools", "collections", "heapq", "string", "json", "bisect", "functools")
+
+
+def words(source: str) -> str:
+    """Return the words a program is about: parts of names, comments and strings, without Python's own.
+
+    Each word once, in order of appearance: repeated ones would drown the rest in an average of word vectors
+    (with repetition, 14 plain descriptions found their program at mean reciprocal rank .56; so, .83).
+
+    Example:
+        >>> words('class MazeEnv:\\n    def reset(self, seed=None):\\n        return "Find the exit", {}')
+        'maze find the exit'
+    """
+    found = dict.fromkeys(match.group().lower() for match in _WORD.finditer(source[:MAX_CHARACTERS]))
+    return " ".join(word for word in found if len(word) > 1 and word not in _BOILERPLATE)
+
+
+def tokens(source: str, *, literals: bool = False) -> list[str]:
+    """Return the program's tokens with its own names replaced by ``v``, comments and layout dropped.
+
+    Keywords, builtins, dunder and contract names, and attributes that standard types and modules have, stay.
+    Numbers become ``0`` and strings ``s``, unless ``literals`` keeps their values (strings as their words).
+    """
+    kept: list[str] = []
+    before = owner = ""  # the token before, and the one before a dot
+    for match in _TOKEN.finditer(source[:MAX_CHARACTERS]):
+        text, kind = match.group(), match.lastgroup
+        if kind == "comment":
+            continue
+        if kind == "string":
+            kept.extend(_WORD.findall(text) if literals else ())
+            kept.append("s")
+        elif kind == "number":
+            kept.append(text if literals else "0")
+        elif kind == "name":
+            kept.append(_canonical(text, attribute=before == ".", owner=owner))
+        else:
+            kept.append(text)
+        if text == ".":
+            owner = before
+        before = text
+    return kept
+
+
+def fingerprint(source: str) -> str:
+    """Return a hash that is equal for programs with equal :func:`tokens` (16 bytes, hexadecimal)."""
+    text = "\n".join(tokens(source))
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+
+
+def shingles(source: str, *, literals: bool = False) -> Counter[int]:
+    """Return the multiset of runs of ``SHINGLE`` tokens (hashed; a shorter program is one run)."""
+    sequence = tokens(source, literals=literals)
+    last = max(1, len(sequence) - SHINGLE + 1)
+    return Counter(hash(tuple(sequence[start : start + SHINGLE])) for start in range(last))
+
+
+def overlap(one: Counter[int], other: Counter[int]) -> float:
+    """Return the Jaccard index of two multisets, in [0, 1]."""
+    union = (one | other).total()
+    return (one & other).total() / union if union else 1.0
+
+
+def _canonical(name: str, *, attribute: bool, owner: str) -> str:
+    if name in _CONTRACT or (name.startswith("__") and name.endswith("__")):
+        return name
+    if attribute:
+        return name if owner not in ("self", "cls") and name in _library_attributes() else "v"
+    if keyword.iskeyword(name) or name == "self" or hasattr(builtins, name) or name in _MODULES:
+        return name
+    return "v"
+
+
+@lru_cache(maxsize=1)
+def _library_attributes() -> frozenset[str]:
+    """Public attributes of the builtin types and of the modules that games use."""
+    import importlib
+
+    owners: list[object] = [str, list, dict, set, tuple, int, float, bytes]
+    owners += [importlib.import_module(module) for module in _MODULES]
+    return frozenset(name for owner in owners for name in dir(owner) if not name.startswith("_"))

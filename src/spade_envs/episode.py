@@ -89,7 +89,7 @@ class PlayStep(NamedTuple):
     info: dict[str, Any]
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, weakref_slot=True)
 class Episode:
     """One conversation with one instance of a program; made by :func:`start_episodes`."""
 

@@ -1,0 +1,109 @@
+"""``spade play``: one episode of an environment, by a person, a scripted player or a model."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from spade_envs.cli.console import IsolationOption, JsonOption, MemoryOption, check_isolation, out, print_json, shown
+
+if TYPE_CHECKING:
+    from spade_envs.episode import Episode
+
+
+def _find(target: str, memory: Path | None) -> tuple[str, str, tuple[str, ...], str, int]:
+    """Return label, source, opt-in modules, stored hint and turn limit of a file or of a stored environment."""
+    path = Path(target)
+    if path.suffix == ".py" or path.is_file():
+        return target, path.read_text(encoding="utf-8"), (), "", 0
+    from spade_envs.memory import Memory
+
+    with Memory.open(memory, read_only=True) as store:
+        record = store.get(target)
+    return record.env_id, record.source, record.allow, record.hint, record.max_turns
+
+
+def _print(episode: Episode) -> None:
+    """Print what was said and what it earned."""
+    rewards = iter(episode.steps)
+    for message in episode.messages:
+        out.print(f"[bold cyan]{message['role']}[/]")
+        out.print(shown(message["content"], 4000))
+        if message["role"] == "assistant" and (step := next(rewards, None)) is not None:
+            out.print(f"[dim]reward {step.reward:g}[/]")
+    if episode.steps and episode.messages[-1]["role"] == "assistant" and episode.steps[-1].observation:
+        out.print("[bold cyan]environment[/]")
+        out.print(shown(episode.steps[-1].observation, 4000))
+    words = f"return {episode.return_:g} · {episode.turns} turns · {episode.stop}"
+    out.print(f"[bold]{words}[/]" + (f" · {shown(episode.error, 300)}" if episode.error else ""))
+
+
+def play(
+    target: Annotated[str, typer.Argument(help="An environment of the memory (id), or a program (FILE.py).")],
+    agent: Annotated[
+        str, typer.Option("--agent", "-a", help="human, random, know-nothing, solution, or a model: nano, hf:…, openai:…")
+    ] = "human",
+    hint: Annotated[bool, typer.Option("--hint", help="Show the hint in the first observation.")] = False,
+    seed: Annotated[int, typer.Option("--seed", help="Seed of the episode and of sampling.")] = 0,
+    memory: MemoryOption = None,
+    prompts: Annotated[str | None, typer.Option(help="Prompt set of a model: nano, games or a folder.")] = None,
+    base_url: Annotated[str | None, typer.Option(help="Endpoint of an openai:… model.")] = None,
+    temperature: Annotated[float, typer.Option(min=0, help="Sampling temperature of a model.")] = 0.6,
+    isolation: IsolationOption = "full",
+    as_json: JsonOption = False,
+) -> None:
+    """Play one episode in the sandbox and print its transcript.
+
+    Exit code 1 if the episode was lost to an error of the program or of the model.
+
+    Example: `spade play my_env.py --agent solution --json`
+    """
+    from spade_envs.designer.prompts import PromptSet
+    from spade_envs.models.base import Sampling
+    from spade_envs.play import PlayConfig, PlayTask, StopReason, play_episodes
+    from spade_envs.players import PLAYER_NAMES, scripted_player
+    from spade_envs.sandbox import Sandbox
+
+    label, source, allow, stored_hint, max_turns = _find(target, memory)
+    scripted = agent in PLAYER_NAMES
+    config, sampling = PlayConfig(), Sampling(temperature=temperature, seed=seed)
+    if not scripted:
+        chosen = PromptSet.load(prompts or ("nano" if agent == "nano" else "games"))
+        config = PlayConfig(system_prompt=chosen.agent_system, hint_template=chosen.hint_template, **chosen.play)
+        sampling = replace(sampling, max_tokens=config.turn_tokens)
+    if max_turns:
+        config = replace(config, max_turns=max_turns)
+    with Sandbox(minimum_isolation=check_isolation(isolation)) as sandbox:
+        with sandbox.open(source, allow=allow) as program:
+            text = stored_hint or None
+            if hint and text is None:
+                session = program.session()
+                session.reset(seed)
+                text = session.hint()
+                if not text:
+                    raise ValueError(f"{label} has no hint: it stores none and its program offers no hint()")
+            task = PlayTask(program, seed, hint=text if hint else None, key=label)
+            if scripted:
+                player = scripted_player(agent, sandbox=sandbox, seed=seed)
+                (episode,) = play_episodes(player, [task], sandbox, config)
+            else:
+                from spade_envs.models import load_model
+
+                model = load_model(agent, base_url=base_url)
+                try:
+                    (episode,) = play_episodes(model, [task], sandbox, config, sampling)
+                finally:
+                    model.close()
+    if as_json:
+        print_json({"environment": label, "agent": agent, **episode.to_dict()})
+    else:
+        if agent != "human":
+            _print(episode)
+        else:
+            last = episode.steps[-1].observation if episode.steps else ""
+            out.print(shown(last, 4000))
+            out.print(f"[bold]return {episode.return_:g} · {episode.turns} turns · {episode.stop}[/]")
+    raise typer.Exit(1 if episode.stop in (StopReason.PROGRAM_ERROR, StopReason.MODEL_ERROR) else 0)

@@ -83,7 +83,11 @@ class ProgramQuarantined(ProgramError):
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Bounds on one program. Seconds are wall-clock."""
+    """Bounds on one program.
+
+    The soft limits count CPU time, so that a busy machine does not change what a program does; the hard limit is
+    wall-clock, stretched while more workers compute than there are processors.
+    """
 
     soft_seconds: float = 1.0  # one operation: interrupted inside the worker
     hard_seconds: float = 3.0  # one operation past the soft limit: the worker is killed

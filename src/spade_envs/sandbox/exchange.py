@@ -1,0 +1,165 @@
+"""Talk to many workers at once: send every request, collect every answer, kill who takes too long.
+
+Deadlines run on a clock that slows down while more workers compute than there are processors, so that a slow
+neighbour costs nobody else's life. Each answer restarts its worker's deadline: a batch may take as long as its
+operations are allowed to take one by one, a single stuck operation no longer than one.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from spade_envs.sandbox.process import WorkerProcess
+from spade_envs.sandbox.types import (
+    Limits,
+    Outcome,
+    ProgramDied,
+    ProgramError,
+    ProgramTimeout,
+    ProtocolViolation,
+)
+from spade_envs.sandbox.wire import HEADER, TIMEOUT, WireError, decode_hello, decode_reply, reply_cap
+
+_PROCESSORS = os.cpu_count() or 1
+_SLOWEST_CLOCK = 1 / 8
+_CHUNK = 1 << 18
+_GONE = select.POLLHUP | select.POLLERR | select.POLLNVAL
+
+
+@dataclass(slots=True)
+class Exchange:
+    """One worker's share: a request frame, the names of its operations, and what came back."""
+
+    worker: WorkerProcess
+    request: bytes
+    names: Sequence[str]
+    outcomes: list[Outcome] = field(default_factory=list)
+    layers: dict[str, str] | None = None  # set when the worker's isolation report arrived in this exchange
+    failure: ProgramError | None = None  # why outcomes are missing; the worker is dead then
+    timeouts: int = 0  # operations that ran into the soft limit
+    sent: int = 0
+    deadline: float = 0.0
+
+    @property
+    def done(self) -> bool:
+        """Whether nothing more is awaited."""
+        return self.failure is not None or (self.worker.greeted and len(self.outcomes) == len(self.names))
+
+
+def converse(exchanges: Sequence[Exchange], limits: Limits) -> None:
+    """Run all exchanges to their end. Never raises for what a worker does; a failed worker has been killed."""
+    clock, last = 0.0, time.monotonic()
+    poll = select.poll()
+    waiting: dict[int, Exchange] = {}
+    for exchange in exchanges:
+        _send(exchange)
+        if not exchange.done:
+            _restart_deadline(exchange, clock, limits)
+            waiting[exchange.worker.socket.fileno()] = exchange
+            poll.register(exchange.worker.socket, _events(exchange))
+    while waiting:
+        speed = max(_SLOWEST_CLOCK, min(1.0, _PROCESSORS / len(waiting)))
+        patience = min(exchange.deadline for exchange in waiting.values()) - clock
+        ready = poll.poll(max(0.0, patience / speed) * 1000 + 1)
+        now = time.monotonic()
+        clock, last = clock + (now - last) * speed, now
+        for descriptor, events in ready:
+            exchange = waiting[descriptor]
+            if events & select.POLLOUT:
+                _send(exchange)
+            if events & (select.POLLIN | _GONE):
+                _receive(exchange, clock, limits)
+            if exchange.done:
+                poll.unregister(descriptor)
+                del waiting[descriptor]
+                _finish(exchange)
+            elif events & select.POLLOUT:
+                poll.modify(descriptor, _events(exchange))
+        for descriptor, exchange in list(waiting.items()):
+            if clock >= exchange.deadline:
+                seconds = limits.soft_seconds + limits.hard_seconds
+                exchange.failure = ProgramTimeout(f"did not stop {seconds:g} s after the operation began; killed")
+                poll.unregister(descriptor)
+                del waiting[descriptor]
+                _finish(exchange)
+
+
+def _events(exchange: Exchange) -> int:
+    return select.POLLIN if exchange.sent == len(exchange.request) else select.POLLIN | select.POLLOUT
+
+
+def _restart_deadline(exchange: Exchange, clock: float, limits: Limits) -> None:
+    position = len(exchange.outcomes)
+    loading = not exchange.worker.greeted or (position < len(exchange.names) and exchange.names[position] == "load")
+    soft = limits.load_seconds if loading else limits.soft_seconds
+    exchange.deadline = clock + soft + limits.hard_seconds
+
+
+def _send(exchange: Exchange) -> None:
+    view = memoryview(exchange.request)
+    try:
+        while exchange.sent < len(view):
+            exchange.sent += exchange.worker.socket.send(view[exchange.sent :])
+    except BlockingIOError:
+        pass
+    except OSError:
+        exchange.sent = len(view)  # it is dying: the end of the stream tells
+
+
+def _receive(exchange: Exchange, clock: float, limits: Limits) -> None:
+    try:
+        chunk = exchange.worker.socket.recv(_CHUNK)
+    except BlockingIOError:
+        return
+    except OSError:
+        chunk = b""
+    if not chunk:
+        exchange.failure = ProgramDied("")  # in words by _finish, when the process is gone
+        return
+    buffer = exchange.worker.buffer
+    buffer += chunk
+    try:
+        if _consume(exchange, buffer, limits):
+            _restart_deadline(exchange, clock, limits)
+    except WireError as error:
+        exchange.failure = ProtocolViolation(f"the worker wrote something else than an answer: {error}")
+
+
+def _consume(exchange: Exchange, buffer: bytearray, limits: Limits) -> bool:
+    """Decode the complete frames in ``buffer``; return whether there was one."""
+    start, cap, size = 0, reply_cap(limits), HEADER.size
+    while len(buffer) - start >= size:
+        (length,) = HEADER.unpack_from(buffer, start)
+        if length > cap:
+            raise WireError(f"a frame of {length} bytes, at most {cap} are allowed")
+        end = start + size + length
+        if len(buffer) < end:
+            break
+        body = bytes(memoryview(buffer)[start + size : end])
+        start = end
+        if not exchange.worker.greeted:
+            exchange.layers = decode_hello(body)
+            exchange.worker.greeted = True
+            continue
+        if len(exchange.outcomes) == len(exchange.names):
+            raise WireError("more answers than questions")
+        status, outcome = decode_reply(body, exchange.names[len(exchange.outcomes)], limits)
+        exchange.outcomes.append(outcome)
+        exchange.timeouts += status == TIMEOUT
+    del buffer[:start]
+    if buffer and exchange.done:
+        raise WireError("more bytes than answers")
+    return start > 0
+
+
+def _finish(exchange: Exchange) -> None:
+    failure = exchange.failure
+    if failure is None:
+        return
+    if type(failure) is ProgramDied:
+        exchange.failure = ProgramDied(exchange.worker.cause_of_death())
+    exchange.worker.kill()

@@ -1,0 +1,368 @@
+"""The sandbox: a bounded pool of jailed workers, one program to a worker."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import threading
+import weakref
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from types import TracebackType
+
+from spade_envs.sandbox.exchange import Exchange, converse
+from spade_envs.sandbox.jail import at_least, isolation_level
+from spade_envs.sandbox.process import ZygoteProcess
+from spade_envs.sandbox.session import Program, Seat
+from spade_envs.sandbox.types import (
+    IsolationLevel,
+    IsolationReport,
+    Limits,
+    Operation,
+    Outcome,
+    PolicyViolation,
+    ProgramDied,
+    ProgramError,
+    ProgramQuarantined,
+    ProtocolViolation,
+    Reason,
+    SandboxError,
+)
+from spade_envs.sandbox.wire import encode_request, reply_cap
+
+_DEFAULT_LIMITS = Limits()
+
+
+@dataclass(slots=True)
+class _Job:
+    """One program's batch on its way through a worker."""
+
+    program: Program
+    operations: Sequence[Operation]
+    outcomes: dict[int, Outcome] = field(default_factory=dict)  # by position in operations
+    positions: list[int] = field(default_factory=list)  # of the operations that are sent
+    prefix: list[Operation] = field(default_factory=list)  # what brings a new worker up to date
+
+
+class _Processes:
+    """Everything that has to be gone when the sandbox is: kept apart so that a finaliser can reach it."""
+
+    def __init__(self) -> None:
+        self.zygotes: dict[bool, ZygoteProcess] = {}
+        self.seats: weakref.WeakSet[Seat] = weakref.WeakSet()
+
+    def stop(self) -> None:
+        for seat in list(self.seats):
+            seat.vacate()
+        while self.zygotes:
+            self.zygotes.popitem()[1].close()
+
+    def forget(self) -> None:
+        for seat in list(self.seats):
+            worker, seat.worker = seat.worker, None
+            if worker is not None:
+                worker.forget()
+        while self.zygotes:
+            self.zygotes.popitem()[1].forget()
+
+    def drop_zygote(self, twin: bool, programs: Sequence[Program]) -> None:
+        for program in programs:
+            program.seat.vacate()
+        zygote = self.zygotes.pop(twin, None)
+        if zygote is not None:
+            zygote.close()
+
+
+class Sandbox:
+    """Runs generated programs in jailed worker processes.
+
+    Safe to use from several threads (one request at a time) and after a fork: a forked child leaves its parent's
+    processes alone, starts its own on first use and brings its sessions back by playing them again.
+
+    Args:
+        limits: bounds on every program.
+        max_workers: live worker processes at most; the least recently used program's worker is stopped first.
+        minimum_isolation: what the system must offer; below it every use raises :class:`SandboxError`.
+    """
+
+    def __init__(
+        self, limits: Limits = _DEFAULT_LIMITS, *, max_workers: int = 64, minimum_isolation: IsolationLevel = "full"
+    ) -> None:
+        if max_workers < 1:
+            raise ValueError(f"max_workers must be at least 1, got {max_workers}")
+        if reply_cap(limits) > limits.max_frame_bytes:
+            raise ValueError(
+                f"max_observation_chars={limits.max_observation_chars} needs max_frame_bytes of at least "
+                f"{reply_cap(limits)}, got {limits.max_frame_bytes}"
+            )
+        self.limits = limits
+        self.max_workers = max_workers
+        self.minimum_isolation: IsolationLevel = minimum_isolation
+        self._report: IsolationReport | None = None
+        self._lock = threading.RLock()
+        self._ticks = itertools.count(1)
+        self._programs: weakref.WeakSet[Program] = weakref.WeakSet()
+        self._processes = _Processes()
+        self._finaliser = weakref.finalize(self, self._processes.stop)
+        _sandboxes.add(self)
+
+    def __enter__(self) -> Sandbox:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    @property
+    def isolation(self) -> IsolationReport:
+        """What a real worker of this sandbox reported about its layers.
+
+        Raises:
+            SandboxError: no worker can be started, or isolation is below ``minimum_isolation``.
+        """
+        if self._report is None:
+            with self._lock:
+                worker = self._zygote(False).fork(self.limits, self.minimum_isolation)
+                exchange = Exchange(worker, b"", ())
+                try:
+                    converse([exchange], self.limits)
+                    self._check_layers(exchange)
+                finally:
+                    worker.kill()
+                if self._report is None:
+                    raise SandboxError(f"a worker could not be started: {exchange.failure}")
+        return self._report
+
+    def open(self, source: str, *, allow: Sequence[str] = (), twin: bool = False) -> Program:
+        """Load ``source`` in a fresh worker of its own.
+
+        Args:
+            source: the program.
+            allow: opt-in modules, e.g. ``("numpy",)``.
+            twin: use a second, independently started zygote, where every object has another address.
+
+        Raises:
+            ProgramError: the source was refused, or failed to load.
+            SandboxError: the machinery failed.
+        """
+        if len(source) > self.limits.max_source_chars:
+            message = f"the source has {len(source)} characters, at most {self.limits.max_source_chars} are allowed"
+            raise PolicyViolation((Reason(1, 0, message),))
+        program = Program(self, source, allow, twin)
+        with self._lock:
+            self._programs.add(program)
+            self._processes.seats.add(program.seat)
+            try:
+                self._run_wave([_Job(program, ())])
+            except ProgramError:
+                program.close()
+                raise
+        return program
+
+    def run_many(self, batches: Sequence[tuple[Program, Sequence[Operation]]]) -> list[list[Outcome]]:
+        """Carry out one batch for each program, all workers at once; outcomes in the order given.
+
+        Raises:
+            SandboxError: the machinery failed.
+        """
+        jobs = [_Job(program, operations) for program, operations in batches]
+        with self._lock:
+            for wave in self._waves(jobs):
+                for job in wave:
+                    if job.program.closed:
+                        raise SandboxError(f"{job.program!r} was closed; open its source again")
+                self._run_wave(wave)
+        return [[job.outcomes[position] for position in range(len(job.operations))] for job in jobs]
+
+    def close(self) -> None:
+        """Stop every process. The sandbox may be used again; sessions are then brought back."""
+        with self._lock:
+            self._processes.stop()
+
+    def _waves(self, jobs: Sequence[_Job]) -> list[list[_Job]]:
+        """Group jobs so that no group has a program twice, or more programs than there may be workers."""
+        waves: list[list[_Job]] = []
+        members: set[int] = set()
+        for job in jobs:
+            if not waves or id(job.program) in members or len(members) == self.max_workers:
+                waves.append([])
+                members = set()
+            waves[-1].append(job)
+            members.add(id(job.program))
+        return waves
+
+    def _run_wave(self, jobs: list[_Job]) -> None:
+        """Run jobs of different programs; a zygote that dies under them is replaced once."""
+        jobs = [job for job in jobs if not self._refuse_quarantined(job)]
+        for attempt in (1, 2):
+            exchanges = self._prepare(jobs)
+            converse(exchanges, self.limits)
+            orphaned = []
+            for job, exchange in zip(jobs, exchanges, strict=True):
+                self._check_layers(exchange)
+                if exchange.failure is not None and not self._zygote_lives(job.program.twin):
+                    orphaned.append(job)
+                else:
+                    self._settle(job, exchange)
+            if not orphaned:
+                return
+            jobs = orphaned
+            for twin in {job.program.twin for job in jobs}:
+                programs = [program for program in self._programs if program.twin == twin]
+                self._processes.drop_zygote(twin, programs)
+            if attempt == 2:
+                raise SandboxError("the sandbox's fork server died twice in a row; is the machine out of memory?")
+
+    def _refuse_quarantined(self, job: _Job) -> bool:
+        program = job.program
+        if not program.quarantined:
+            return False
+        error = ProgramQuarantined(f"not run any more: it timed out or died {program.strikes} times")
+        job.outcomes = {position: Outcome(error=error) for position in range(len(job.operations))}
+        return True
+
+    def _prepare(self, jobs: Sequence[_Job]) -> list[Exchange]:
+        """Give every job's program a worker, and turn the job into an exchange with it."""
+        seats = {job.program.seat for job in jobs}
+        for seat in seats:
+            seat.last_used = next(self._ticks)
+        self._make_room(seats)
+        exchanges = []
+        for job in jobs:
+            program = job.program
+            job.prefix = []
+            if program.seat.worker is None:
+                load = Operation("load", 0, [program.source, list(program.allow)])
+                job.prefix = [load, *program.journal.replay()]
+                program.seat.worker = self._zygote(program.twin).fork(self.limits, self.minimum_isolation)
+            job.outcomes = program.journal.unknown(job.operations)
+            job.positions = [place for place in range(len(job.operations)) if place not in job.outcomes]
+            operations = [*job.prefix, *(job.operations[place] for place in job.positions)]
+            request = self._encode(job, operations)
+            names = [operation.name for operation in job.prefix]
+            names += [job.operations[place].name for place in job.positions]
+            exchanges.append(Exchange(program.seat.worker, request, names))
+        return exchanges
+
+    def _encode(self, job: _Job, operations: list[Operation]) -> bytes:
+        """Return the request, in several frames if one would be too large."""
+        request = encode_request(operations)
+        if len(request) <= self.limits.max_frame_bytes:
+            return request
+        frames = []
+        for operation in job.prefix:
+            frames.append(encode_request([operation]))
+        for place in list(job.positions):
+            frame = encode_request([job.operations[place]])
+            if len(frame) > self.limits.max_frame_bytes:
+                text = f"the argument takes {len(frame)} bytes, at most {self.limits.max_frame_bytes} are allowed"
+                job.outcomes[place] = Outcome(error=ProtocolViolation(text))
+                job.positions.remove(place)
+            else:
+                frames.append(frame)
+        return b"".join(frames)
+
+    def _make_room(self, wanted: set[Seat]) -> None:
+        live = [seat for seat in list(self._processes.seats) if seat.worker is not None]
+        missing = sum(seat.worker is None for seat in wanted)
+        excess = len(live) + missing - self.max_workers
+        if excess > 0:
+            idle = sorted((seat for seat in live if seat not in wanted), key=lambda seat: seat.last_used)
+            for seat in idle[:excess]:
+                seat.vacate()
+
+    def _settle(self, job: _Job, exchange: Exchange) -> None:
+        """Hand out the outcomes of one exchange and keep the program's books."""
+        program, outcomes = job.program, exchange.outcomes
+        program.strikes += exchange.timeouts
+        start = len(job.prefix)
+        lost: set[int] = set()
+        if job.prefix and outcomes:
+            loaded = outcomes[0]
+            if loaded.error is None:
+                program.info = loaded.value
+                if exchange.failure is None:
+                    lost = program.journal.verify(job.prefix[1:], outcomes[1:start])
+            else:
+                self._fail(job, loaded.error, exchange)
+                return
+        for place, outcome in zip(job.positions, outcomes[start:], strict=False):
+            operation = job.operations[place]
+            if operation.session in lost and operation.name != "make":
+                text = f"session {operation.session} could not be revived: the program is not deterministic"
+                job.outcomes[place] = Outcome(error=ProgramDied(text))
+                continue
+            if operation.name == "make":
+                lost.discard(operation.session)
+            job.outcomes[place] = outcome
+            program.journal.note(operation, outcome)
+        if exchange.failure is not None:
+            program.strikes += 1
+            self._fail(job, exchange.failure, exchange)
+
+    def _fail(self, job: _Job, error: ProgramError, exchange: Exchange) -> None:
+        """The worker is dead, or useless: every operation that was not answered gets ``error``."""
+        job.program.journal.clear()
+        job.program.seat.vacate()
+        for place in job.positions:
+            job.outcomes.setdefault(place, Outcome(error=error))
+        if not job.operations:  # it was being opened
+            raise error
+
+    def _check_layers(self, exchange: Exchange) -> None:
+        if exchange.layers is None:
+            return
+        level = isolation_level(exchange.layers)
+        report = IsolationReport(level, exchange.layers)
+        if not at_least(level, self.minimum_isolation):
+            missing = "; ".join(f"{name}: {reason}" for name, reason in report.missing.items())
+            raise SandboxError(
+                f"isolation on this system is {level!r}, but {self.minimum_isolation!r} is required. Missing: "
+                f"{missing}. To run generated code with less, ask for it: minimum_isolation={level!r}"
+            )
+        self._report = report
+
+    def _zygote(self, twin: bool) -> ZygoteProcess:
+        zygote = self._processes.zygotes.get(twin)
+        if zygote is None:
+            zygote = self._processes.zygotes[twin] = ZygoteProcess()
+        return zygote
+
+    def _zygote_lives(self, twin: bool) -> bool:
+        zygote = self._processes.zygotes.get(twin)
+        return zygote is not None and zygote.alive
+
+    def _after_fork(self) -> None:
+        self._lock = threading.RLock()
+        self._processes.forget()
+
+
+_sandboxes: weakref.WeakSet[Sandbox] = weakref.WeakSet()
+_default: Sandbox | None = None
+
+
+def _after_fork_in_child() -> None:
+    for sandbox in list(_sandboxes):
+        sandbox._after_fork()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork_in_child)
+
+
+def default_sandbox() -> Sandbox:
+    """Return this process's shared sandbox, made on first use and closed at exit.
+
+    A forked child may go on using it: it gets worker processes of its own.
+    """
+    global _default
+    if _default is None:
+        _default = Sandbox()
+    return _default
+
+
+def set_default_sandbox(sandbox: Sandbox | None) -> None:
+    """Make ``sandbox`` the one that :func:`default_sandbox` returns, e.g. one with other limits or isolation."""
+    global _default
+    _default = sandbox

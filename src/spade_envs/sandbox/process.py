@@ -1,0 +1,211 @@
+"""Handles of the processes on the caller's side: one zygote, and the workers it forks."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import IO, Any
+
+import msgpack
+
+from spade_envs.sandbox.types import IsolationLevel, Limits, SandboxError
+
+_START_SECONDS, _ANSWER_SECONDS, _STOP_SECONDS = 60.0, 20.0, 5.0
+_MAX_MESSAGE = 4_096
+_MAX_ERROR_CHARS = 2_000
+# What some installations need so that the interpreter starts at all; everything else of the environment stays out.
+_PASSED_ON = ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "PYTHONHOME")
+_ENVIRONMENT = {
+    "PATH": os.defpath,
+    "LC_ALL": "C.UTF-8",
+    "TZ": "UTC",
+    "PYTHONUTF8": "1",
+    "PYTHONHASHSEED": "0",  # the order of sets of strings is part of an episode
+    "OMP_NUM_THREADS": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+    "MKL_NUM_THREADS": "1",
+}
+
+
+class WorkerProcess:
+    """A forked worker: its socket, and a handle that cannot hit another process which got the same number."""
+
+    def __init__(self, pid: int, connection: socket.socket, handle: int | None, zygote: ZygoteProcess) -> None:
+        self.pid = pid
+        self.socket = connection
+        self.buffer = bytearray()  # bytes of an answer that is not complete yet
+        self.greeted = False  # its isolation report was read
+        self._handle = handle
+        self._zygote = zygote
+        self._owner = os.getpid()
+
+    def kill(self) -> None:
+        """End the process at once. Harmless when it is gone already, or when it is a forked parent's."""
+        if self._owner == os.getpid() and self.socket.fileno() >= 0:
+            if self._handle is not None:
+                with contextlib.suppress(OSError):
+                    signal.pidfd_send_signal(self._handle, signal.SIGKILL)
+            else:
+                self._zygote.kill(self.pid)
+        self.forget()
+
+    def forget(self) -> None:
+        """Close the descriptors and leave the process alone (it ends when the last copy of its socket closes)."""
+        self.socket.close()
+        if self._handle is not None:
+            os.close(self._handle)
+            self._handle = None
+
+    def cause_of_death(self) -> str:
+        """Return in words how the process ended."""
+        status = self._zygote.exit_status(self.pid)
+        if status is None:
+            return "the worker ended"
+        if status >= 0:
+            return f"the worker exited with status {status}"
+        with contextlib.suppress(ValueError):
+            name = signal.Signals(-status).name
+            meaning = {
+                "SIGSEGV": "stack overflow or memory error in C code",
+                "SIGABRT": "fatal error of the interpreter",
+                "SIGSYS": "forbidden system call",
+                "SIGKILL": "CPU time used up, or killed by the system for want of memory",
+                "SIGXCPU": "CPU time used up",
+            }.get(name, "")
+            return f"the worker was ended by {name}" + (f" ({meaning})" if meaning else "")
+        return f"the worker was ended by signal {-status}"
+
+
+class ZygoteProcess:
+    """A fork server of its own, started with exec.
+
+    Raises:
+        SandboxError: it cannot be started.
+    """
+
+    def __init__(self) -> None:
+        if os.name != "posix":
+            raise SandboxError(
+                "the sandbox needs a POSIX system (Linux for full isolation). On Windows, run it inside WSL 2."
+            )
+        if not sys.executable:
+            raise SandboxError("sys.executable is empty: the sandbox does not know which Python to start")
+        kind = socket.SOCK_SEQPACKET if sys.platform.startswith("linux") else socket.SOCK_DGRAM
+        self._control, theirs = socket.socketpair(socket.AF_UNIX, kind)
+        with theirs, tempfile.TemporaryFile() as log:
+            try:
+                self._process = self._start(theirs.fileno(), log)
+            except OSError as error:
+                self._control.close()
+                raise SandboxError(f"cannot start {sys.executable}: {error}") from error
+            theirs.close()
+            try:
+                self._wait_until_ready(log)
+            except BaseException:
+                self.close()
+                raise
+
+    @staticmethod
+    def _start(descriptor: int, log: IO[bytes]) -> subprocess.Popen[bytes]:
+        script = Path(__file__).with_name("bootstrap.py")
+        environment = _ENVIRONMENT | {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
+        path = [entry for entry in sys.path if os.path.isabs(entry) and os.path.exists(entry)]
+        return subprocess.Popen(
+            [sys.executable, "-s", "-P", str(script), str(descriptor), str(os.getpid()), *path],
+            pass_fds=[descriptor],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=log,
+            env=environment,
+            cwd="/",
+        )
+
+    def _wait_until_ready(self, log: IO[bytes]) -> None:
+        self._control.settimeout(_START_SECONDS)
+        try:
+            message = self._control.recv(_MAX_MESSAGE)
+        except OSError as error:
+            raise SandboxError(f"the sandbox's fork server did not start: {error}. {self._said(log)}") from error
+        if not message:
+            raise SandboxError(f"the sandbox's fork server ended while starting. {self._said(log)}")
+        state, text = msgpack.unpackb(message)
+        if state != "ready":
+            raise SandboxError(f"the sandbox's fork server could not warm up: {text}")
+
+    @staticmethod
+    def _said(log: IO[bytes]) -> str:
+        log.seek(0)
+        text = log.read().decode("utf-8", "replace").strip()
+        return f"It said: {text[-_MAX_ERROR_CHARS:]}" if text else ""
+
+    @property
+    def pid(self) -> int:
+        """Process id of the fork server."""
+        return self._process.pid
+
+    @property
+    def alive(self) -> bool:
+        """Whether the fork server runs."""
+        return self._process.poll() is None
+
+    def fork(self, limits: Limits, minimum: IsolationLevel) -> WorkerProcess:
+        """Start a worker that refuses to serve below the ``minimum`` level of isolation.
+
+        Raises:
+            SandboxError: the zygote does not answer.
+        """
+        ours, theirs = socket.socketpair()
+        try:
+            with theirs:
+                request = ["fork", list(dataclasses.astuple(limits)), minimum]
+                (pid,), descriptors = self._ask(request, [theirs.fileno()])
+        except BaseException:
+            ours.close()
+            raise
+        ours.setblocking(False)
+        return WorkerProcess(pid, ours, descriptors[0] if descriptors else None, self)
+
+    def kill(self, pid: int) -> None:
+        """End a worker for which there is no pidfd."""
+        with contextlib.suppress(SandboxError):
+            self._ask(["kill", pid])
+
+    def exit_status(self, pid: int) -> int | None:
+        """Return how a worker ended (negative: a signal), None if that is not known."""
+        try:
+            (status,), _ = self._ask(["status", pid])
+        except SandboxError:
+            return None
+        return status if type(status) is int else None
+
+    def _ask(self, message: list[Any], descriptors: list[int] | None = None) -> tuple[list[Any], list[int]]:
+        try:
+            self._control.settimeout(_ANSWER_SECONDS)
+            socket.send_fds(self._control, [msgpack.packb(message)], descriptors or [])
+            answer, received, _, _ = socket.recv_fds(self._control, _MAX_MESSAGE, 1)
+        except OSError as error:
+            raise SandboxError(f"the sandbox's fork server does not answer: {error}") from error
+        if not answer:
+            raise SandboxError("the sandbox's fork server has ended")
+        return msgpack.unpackb(answer), received
+
+    def close(self) -> None:
+        """End the zygote, and with it every worker."""
+        self._control.close()
+        try:
+            self._process.wait(_STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+
+    def forget(self) -> None:
+        """In a forked child: close the descriptors, leave the parent's zygote alone."""
+        self._control.close()
+        self._process.returncode = 0  # not our child: neither wait for it nor warn about it

@@ -1,0 +1,114 @@
+"""What happened to the sessions of one program: enough to revive them in a new worker by playing them again.
+
+A session's journal is its constructor's arguments and every operation since its last reset. The last observation
+is remembered as well: a revived session that shows another one belongs to a program that is not deterministic,
+and is lost rather than silently wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from spade_envs.sandbox.types import (
+    Operation,
+    Outcome,
+    ProgramDied,
+    ProgramTimeout,
+    ResetResult,
+    StepResult,
+)
+
+
+@dataclass(slots=True)
+class _Log:
+    arguments: dict[str, Any]
+    operations: list[Operation] = field(default_factory=list)
+    shown: int | None = None  # hash of the last observation and reward
+    timed_out: bool = False  # interrupted half-way: its state cannot be reached again
+
+
+def _hash_of(outcome: Outcome) -> int | None:
+    value = outcome.value
+    return (
+        hash((value[0], value[1:4] if len(value) == 5 else ())) if isinstance(value, ResetResult | StepResult) else None
+    )
+
+
+class Journal:
+    """Journals of all sessions of one program."""
+
+    def __init__(self) -> None:
+        self._logs: dict[int, _Log] = {}
+
+    def clear(self) -> None:
+        """Forget everything: the sessions died with their worker."""
+        self._logs.clear()
+
+    def replay(self) -> list[Operation]:
+        """Return the operations that bring every session back, in a worker that has none of them."""
+        for number in [number for number, log in self._logs.items() if log.timed_out]:
+            del self._logs[number]
+        operations = []
+        for number, log in self._logs.items():
+            operations.append(Operation("make", number, log.arguments))
+            operations += [operation._replace(session=number) for operation in log.operations]
+        return operations
+
+    def verify(self, operations: Sequence[Operation], outcomes: Sequence[Outcome]) -> set[int]:
+        """Compare what a replay showed with what was shown before; drop sessions that differ and return them."""
+        shown: dict[int, int | None] = {}
+        for operation, outcome in zip(operations, outcomes, strict=False):
+            number = operation.session
+            shown.setdefault(number, None)
+            shown[number] = _hash_of(outcome) or shown[number]
+        differing = {number for number, value in shown.items() if value != self._logs[number].shown}
+        for number in differing:
+            del self._logs[number]
+        return differing
+
+    def unknown(self, operations: Sequence[Operation]) -> dict[int, Outcome]:
+        """Return outcomes, by position, for operations on sessions that were lost or never made."""
+        known = set(self._logs)
+        refused = {}
+        for position, operation in enumerate(operations):
+            number = operation.session
+            if operation.name == "make":
+                known.add(number)
+            elif number not in known:
+                refused[position] = Outcome(
+                    error=ProgramDied(f"session {number} was lost with its worker, or never made; make it first")
+                )
+            elif operation.name == "copy":
+                known.add(operation.argument)
+            elif operation.name == "close":
+                known.discard(number)
+        return refused
+
+    def note(self, operation: Operation, outcome: Outcome) -> None:
+        """Take down one operation that a worker carried out."""
+        name, number, argument = operation
+        if name == "make":
+            if outcome.error is None:
+                self._logs[number] = _Log(dict(argument or {}))
+            else:
+                self._logs.pop(number, None)
+            return
+        if name == "close":
+            self._logs.pop(number, None)
+            return
+        log = self._logs.get(number)
+        if log is None:
+            return
+        if name == "copy":
+            if outcome.error is None:
+                self._logs[argument] = _Log(log.arguments, list(log.operations), log.shown)
+            return
+        if name == "reset":
+            log.operations.clear()
+            log.shown = None
+            log.timed_out = False
+        log.operations.append(operation)
+        log.shown = _hash_of(outcome) or log.shown
+        log.timed_out = log.timed_out or type(outcome.error) is ProgramTimeout

@@ -1,0 +1,119 @@
+"""Fork server: a warm interpreter that never runs generated code and forks a worker for each request.
+
+It is started with exec (:mod:`spade_envs.sandbox.bootstrap`), so nothing of the caller's memory is in it, and it
+has one thread, so forking is safe. Control messages are msgpack, one request and one answer at a time:
+``["fork", limits, minimum level]`` with the worker's socket attached → ``[pid]`` with a pidfd attached where the
+system has them; ``["kill", pid]`` → ``[pid]``; ``["status", pid]`` → ``[exit status]``, negative for a signal.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import select
+import signal
+import socket
+from typing import Any, NoReturn
+
+import msgpack
+
+from spade_envs.sandbox import loader, worker
+from spade_envs.sandbox.types import Limits
+
+MAX_MESSAGE = 4_096
+_WATCH_SECONDS = 1.0  # how often a zygote looks whether its parent is still there
+_REMEMBERED_STATUSES = 1_000
+
+
+class _Zygote:
+    def __init__(self, control: socket.socket, parent: int) -> None:
+        self._control = control
+        self._parent = parent
+        self._children: set[int] = set()
+        self._statuses: dict[int, int] = {}
+
+    def serve(self) -> NoReturn:
+        poll = select.poll()
+        poll.register(self._control, select.POLLIN)
+        while True:
+            ready = poll.poll(_WATCH_SECONDS * 1000)
+            self._reap()
+            if os.getppid() != self._parent:
+                os._exit(0)
+            if not ready:
+                continue
+            message, descriptors, _, _ = socket.recv_fds(self._control, MAX_MESSAGE, 1)
+            if not message:
+                os._exit(0)
+            name, *arguments = msgpack.unpackb(message)
+            if name == "fork":
+                self._fork(descriptors[0], *arguments)
+            elif name == "kill":
+                if arguments[0] in self._children:
+                    os.kill(arguments[0], signal.SIGKILL)
+                self._send([arguments[0]])
+            else:
+                self._send([self._status(arguments[0])])
+
+    def _send(self, message: list[Any], descriptors: list[int] | None = None) -> None:
+        try:
+            socket.send_fds(self._control, [msgpack.packb(message)], descriptors or [])
+        except OSError:  # the caller went away
+            os._exit(0)
+
+    def _fork(self, descriptor: int, limits: list[Any], minimum: Any) -> None:
+        me = os.getpid()
+        pid = os.fork()
+        if pid == 0:
+            try:
+                self._control.close()
+                worker.run(descriptor, me, Limits(*limits), minimum)
+            finally:
+                os._exit(70)
+        os.close(descriptor)
+        self._children.add(pid)
+        try:
+            handle = os.pidfd_open(pid)  # not reaped yet, so this is our child
+        except (AttributeError, OSError):
+            self._send([pid])
+            return
+        self._send([pid], [handle])
+        os.close(handle)
+
+    def _reap(self) -> None:
+        while self._children:
+            try:
+                pid, status = os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                return
+            if pid == 0:
+                return
+            self._remember(pid, status)
+
+    def _remember(self, pid: int, status: int) -> None:
+        self._children.discard(pid)
+        self._statuses[pid] = os.waitstatus_to_exitcode(status)
+        if len(self._statuses) > _REMEMBERED_STATUSES:
+            del self._statuses[next(iter(self._statuses))]
+
+    def _status(self, pid: int) -> int | None:
+        if pid in self._children:  # its socket is closed, so it is dying: wait for it
+            os.kill(pid, signal.SIGKILL)
+            self._remember(*os.waitpid(pid, 0))
+        return self._statuses.get(pid)
+
+
+def main(descriptor: int, parent: int) -> NoReturn:
+    """Warm up, say so, and serve on the control socket ``descriptor`` until ``parent`` goes away."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    control = socket.socket(fileno=descriptor)
+    try:
+        loader.warm()
+        loader.harden()
+    except Exception as error:
+        control.send(msgpack.packb(["error", f"{type(error).__name__}: {error}"[: MAX_MESSAGE // 4]]))
+        raise
+    gc.collect()
+    gc.freeze()
+    control.send(msgpack.packb(["ready", ""]))
+    _Zygote(control, parent).serve()

@@ -1,0 +1,18 @@
+"""Validation: probes that run a generated program in the sandbox and say what is wrong with it."""
+
+from spade_envs.validation import render
+from spade_envs.validation.config import ValidationConfig
+from spade_envs.validation.finding import Finding, Report, Severity
+from spade_envs.validation.sources import collect_sources
+from spade_envs.validation.validate import validate, validate_many
+
+__all__ = [
+    "Finding",
+    "Report",
+    "Severity",
+    "ValidationConfig",
+    "collect_sources",
+    "render",
+    "validate",
+    "validate_many",
+]

@@ -1,0 +1,262 @@
+"""Everything the probes look at, collected once: probes themselves are pure functions of this evidence."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from spade_envs.sandbox import Program
+from spade_envs.sandbox.types import Operation, Outcome, ProgramError, ProgramInfo
+from spade_envs.validation import options, policies
+from spade_envs.validation.config import ValidationConfig
+from spade_envs.validation.policies import KnowNothing
+from spade_envs.validation.replay import Replays, cross_replay, replay
+from spade_envs.validation.rollout import CollectionStopped, Policy, Rollout, Runner
+
+
+@dataclass(slots=True)
+class SeedSurvey:
+    """What the program shows at the start of one seed."""
+
+    seed: int
+    observation: str = ""
+    solution: list[str] | None = None
+    hint: str | None = None
+    tools: list[dict[str, Any]] = field(default_factory=list)
+    errors: dict[str, ProgramError] = field(default_factory=dict)  # operation name -> error
+
+
+@dataclass(slots=True)
+class Malformed:
+    """One malformed action right after reset."""
+
+    seed: int
+    action: str
+    outcome: Outcome
+
+
+@dataclass(slots=True)
+class Evidence:
+    """What a program did under all policies."""
+
+    info: ProgramInfo
+    source: str
+    config: ValidationConfig
+    runner: Runner
+    given_hint: str | None = None
+    survey: list[SeedSurvey] = field(default_factory=list)
+    solution_form: str | None = None  # the form in which solution() won, if it did
+    solution_plays: dict[int, list[Rollout]] = field(default_factory=dict)  # seed -> attempts, the best one first
+    known_nothing: dict[str, tuple[KnowNothing, list[Rollout]]] = field(default_factory=dict)
+    malformed: list[Malformed] = field(default_factory=list)
+    replays: Replays = field(default_factory=Replays)
+    complete: bool = False
+
+    @property
+    def solutions(self) -> dict[int, list[str]]:
+        """``solution()`` right after reset, by seed, where there is a non-empty one."""
+        return {entry.seed: entry.solution for entry in self.survey if entry.solution}
+
+    @property
+    def rollouts(self) -> list[Rollout]:
+        """All episodes played from the start."""
+        played = [rollout for _, rollouts in self.known_nothing.values() for rollout in rollouts]
+        return [rollout for attempts in self.solution_plays.values() for rollout in attempts] + played
+
+
+def collect(
+    program: Program,
+    twin: Callable[[], Program] | None,
+    info: ProgramInfo,
+    source: str,
+    hint: str | None,
+    config: ValidationConfig,
+) -> Evidence:
+    """Play the program under all policies.
+
+    Stops early (``complete`` False) when the program cannot be reset, times out, dies or is too slow. ``twin``
+    loads the same program in a second process with another memory layout.
+
+    Raises:
+        SandboxError: if the machinery fails.
+    """
+    evidence = Evidence(info, source, config, Runner(program, config.seconds), given_hint=hint)
+    try:
+        _survey(evidence)
+        if any("make" in entry.errors or "reset" in entry.errors for entry in evidence.survey):
+            return evidence
+        _play_solutions(evidence)
+        _play_know_nothing(evidence)
+        _confirm(evidence)
+        _try_malformed(evidence)
+        chosen = _traces(evidence)
+        evidence.replays = replay(evidence.runner, chosen)
+        if twin is not None and config.cross_process:
+            _replay_elsewhere(twin, chosen, evidence)
+        evidence.complete = True
+    except CollectionStopped:
+        pass
+    return evidence
+
+
+def _replay_elsewhere(twin: Callable[[], Program], chosen: Sequence[Rollout], evidence: Evidence) -> None:
+    try:
+        runner = Runner(twin(), evidence.config.seconds)
+    except ProgramError as error:
+        evidence.replays.process_error = error
+        return
+    try:
+        cross_replay(runner, chosen, evidence.replays)
+    except CollectionStopped:
+        evidence.replays.process_error = runner.trouble.error if runner.trouble else None
+
+
+def _survey(evidence: Evidence) -> None:
+    """Reset every seed on an instance of its own; the first seed alone, so that a broken program costs little."""
+    names = ["make", "reset"]
+    names += [name for name, has in (("solution", evidence.info.has_solution), ("hint", evidence.info.has_hint)) if has]
+    seeds = evidence.config.seeds
+    for batch in (seeds[:1], seeds[1:]):
+        operations: list[Operation] = []
+        tooled = evidence.info.has_tools and not evidence.survey
+        asked = [*names, "tools"] if tooled else names
+        for seed in batch:
+            session = evidence.runner.new_session()
+            operations += [Operation(name, session, {"make": {}, "reset": seed}.get(name)) for name in asked]
+        outcomes = evidence.runner.run(operations)
+        for index, seed in enumerate(batch):
+            answers = dict(zip(asked, outcomes[index * len(asked) : (index + 1) * len(asked)], strict=True))
+            evidence.survey.append(_read_survey(seed, answers))
+        if evidence.survey[0].errors:
+            return
+
+
+def _read_survey(seed: int, outcomes: dict[str, Outcome]) -> SeedSurvey:
+    entry = SeedSurvey(seed)
+    for name, outcome in outcomes.items():
+        if outcome.error is not None:
+            entry.errors[name] = outcome.error
+        elif name == "reset":
+            entry.observation = outcome.value.observation
+        elif name == "solution":
+            entry.solution = outcome.value
+        elif name == "hint":
+            entry.hint = outcome.value
+        elif name == "tools":
+            entry.tools = outcome.value or []
+    return entry
+
+
+def _solution_policy(runner: Runner, solution: Sequence[str], form: str, always_ask: bool) -> Policy:
+    """Play the list in order, or ask ``solution()`` again each turn; ask again when the list is used up."""
+    queue = list(solution)
+
+    def policy(rollout: Rollout) -> str | None:
+        if rollout.turns and (always_ask or not queue):
+            outcome = runner.run([Operation("solution", rollout.session)])[0]
+            queue[:] = list(outcome.value or []) if outcome.error is None else []
+        return policies.wrap(queue.pop(0), form) if queue else None
+
+    return policy
+
+
+def _play_solutions(evidence: Evidence) -> None:
+    """Find the form that wins the first seed, then play that on the others, all forms where it fails."""
+    solutions, config = evidence.solutions, evidence.config
+    if not solutions:
+        return
+    first, *others = solutions
+    variants = [(form, ask) for form in policies.FORMS for ask in (False, True)]
+
+    def attempt(seeds: Sequence[int], tried: Sequence[tuple[str, bool]]) -> None:
+        pairs = []
+        for seed in seeds:
+            for form, ask in tried:
+                if ask and len(solutions[seed]) == 1:
+                    continue  # the same play as the list in order
+                rollout = Rollout(f"solution_{form}" + ("_asked" if ask else ""), seed)
+                pairs.append((rollout, _solution_policy(evidence.runner, solutions[seed], form, ask)))
+        evidence.runner.play(pairs, config.max_steps)
+        for rollout, _ in pairs:
+            evidence.solution_plays.setdefault(rollout.seed, []).append(rollout)
+        for seed in seeds:
+            evidence.solution_plays[seed].sort(key=lambda rollout: -rollout.return_(config))
+
+    attempt([first], variants)
+    best = evidence.solution_plays[first][0]
+    variant = next(v for v in variants if best.policy == f"solution_{v[0]}" + ("_asked" if v[1] else ""))
+    if best.return_(config) > 0:
+        evidence.solution_form = variant[0]
+    lists = [seed for seed in others if not (variant[1] and len(solutions[seed]) == 1)]
+    attempt(lists, [variant])
+    short = [seed for seed in others if seed not in lists]
+    attempt(short, [(variant[0], False)])
+    failed = [seed for seed in others if evidence.solution_plays[seed][0].return_(config) < 1 - 1e-2]
+    attempt(failed[:2], [v for v in variants if v != variant])
+
+
+def answer_forms(evidence: Evidence) -> tuple[str, ...]:
+    """Forms in which guesses are played: the one that won, else what the prompt speaks of, else raw and boxed."""
+    if evidence.solution_form is not None:
+        return (evidence.solution_form,)
+    text = evidence.survey[0].observation
+    if "boxed" in text or "boxed" in evidence.source:
+        return ("boxed",)
+    if "<answer>" in text:
+        return ("answer",)
+    return ("raw", "boxed")
+
+
+def _play_know_nothing(evidence: Evidence) -> None:
+    seeds = evidence.config.seeds[: evidence.config.play_seeds]
+    offered = max(len(options.options(entry.observation)) for entry in evidence.survey)
+    players = policies.contentless_policies()
+    players += policies.guessing_policies(answer_forms(evidence), evidence.solutions, offered)
+    if evidence.survey[0].tools:
+        players.append(policies.tool_policy(evidence.survey[0].tools))
+    pairs: list[tuple[Rollout, Policy]] = []
+    for player in players:
+        rollouts = [Rollout(player.name, seed) for seed in seeds]
+        evidence.known_nothing[player.name] = (player, rollouts)
+        pairs += [(rollout, player.policy) for rollout in rollouts]
+    evidence.runner.play(pairs, evidence.config.max_steps)
+
+
+def _confirm(evidence: Evidence) -> None:
+    """Play policies that look as if they win on many more seeds, so that a lucky guess is told from a free win."""
+    config = evidence.config
+    pairs: list[tuple[Rollout, Policy]] = []
+    for player, rollouts in evidence.known_nothing.values():
+        mean = sum(rollout.return_(config) for rollout in rollouts) / len(rollouts)
+        if not player.contentless and mean >= 1 / 3:
+            more = [Rollout(player.name, 1000 + 7 * index) for index in range(config.confirm_seeds)]
+            rollouts += more
+            pairs += [(rollout, player.policy) for rollout in more]
+    if pairs:
+        evidence.runner.play(pairs, config.max_steps)
+
+
+def _try_malformed(evidence: Evidence) -> None:
+    """Each malformed action right after a reset, on one instance; the huge ones last, one to a batch."""
+    seed, session = evidence.config.seeds[0], evidence.runner.new_session()
+    evidence.runner.run([Operation("make", session, {})])
+    for batch in (policies.NOISE, *((action,) for action in policies.HUGE)):
+        operations = [
+            op for action in batch for op in (Operation("reset", session, seed), Operation("step", session, action))
+        ]
+        outcomes = evidence.runner.run(operations)
+        evidence.malformed += [Malformed(seed, action, outcomes[2 * i + 1]) for i, action in enumerate(batch)]
+
+
+def _traces(evidence: Evidence) -> list[Rollout]:
+    """The plays worth replaying: those that saw most, of the solution and of others, for two seeds each."""
+    config = evidence.config
+    chosen: list[Rollout] = []
+    for seed in config.seeds[:2]:
+        plays = evidence.solution_plays.get(seed, [])[:1]
+        others = [r for _, rollouts in evidence.known_nothing.values() for r in rollouts if r.seed == seed]
+        others = [r for r in others if r.error is None and r.turns]
+        others.sort(key=lambda r: (-len({turn.observation for turn in r.turns}), len(r.turns), r.policy))
+        chosen += [r for r in plays + others[:2] if r.error is None and r.turns]
+    return chosen

@@ -1,0 +1,70 @@
+r"""Reading an observation the way someone would who does not understand the task.
+
+These functions find what could be typed (boxed examples, listed options) and what might be an answer (numbers,
+words, text after "the answer is"). Know-nothing policies are made of them.
+"""
+
+from __future__ import annotations
+
+import re
+
+_BOXED = re.compile(r"\\boxed\{\{?([^{}]{1,80})\}")
+_TAGGED = re.compile(r"<answer>([^<>]{1,80})</answer>")
+_NUMBER = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?!\w)")
+_WORD = re.compile(r"[A-Za-z][A-Za-z']*")
+_LISTED = re.compile(
+    r"(?:choose|choice|choices|option|options|action|actions|command|commands|verbs?|move|moves|exits?|suspects?|one of|"
+    r"allowed|answer|reply|respond|from|among|either|letters?|say|type|use|pick|play)\b(?: with| from| are| is| of)?\s*:?\s*"
+    r"([^.\n?!]{3,300})",
+    re.IGNORECASE,
+)
+_SLASHED = re.compile(r"\b[\w-]+(?:\s?[/|]\s?[\w-]+)+\b")
+_LETTERED = re.compile(r"(?:^|[\n(;,]\s*|\s{2,})([A-Z]|\d{1,2})[.):]\s", re.MULTILINE)
+_SPLIT = re.compile(r"\s*(?:,|/|\||;|\bor\b|\band\b)\s*")
+_TOLD = re.compile(
+    r"\b(?:answer|solution|secret(?: \w+)?|expected|correct(?: \w+)?|hidden(?: \w+)?|code|password)\s*"
+    r"(?:is|was|were|should be|would be|:|=|->)\s*[\"'`(\[]*([^\s\"'`)\],;]{1,80})",
+    re.IGNORECASE,
+)
+_PLACEHOLDERS = {"...", "…", "answer", "your answer", "x", "n"}
+MAX_OPTIONS = 12
+
+
+def numbers(text: str) -> list[str]:
+    """Numbers in ``text``, in order."""
+    return _NUMBER.findall(text)
+
+
+def words(text: str) -> list[str]:
+    """Words in ``text``, in order."""
+    return _WORD.findall(text)
+
+
+def examples(text: str) -> list[str]:
+    r"""Contents of ``\boxed{…}`` and ``<answer>…</answer>`` in ``text``, placeholders such as "..." left out."""
+    found = [match.strip() for match in (*_BOXED.findall(text), *_TAGGED.findall(text))]
+    return list(dict.fromkeys(item for item in found if item and item.lower() not in _PLACEHOLDERS))
+
+
+def told(text: str) -> str | None:
+    """What the text itself calls the answer (last mention), without final full stops, or None."""
+    matches = _TOLD.findall(text)
+    return matches[-1].rstrip(".!?") or None if matches else None
+
+
+def options(text: str) -> list[str]:
+    """What the text offers to choose from, most explicit first; at most :data:`MAX_OPTIONS`."""
+    found: list[str] = []
+    for example in examples(text):
+        parts = [part for part in re.split(r"[/|]", example) if part.strip()]
+        found += [part.strip() for part in parts]
+    for match in _SLASHED.findall(text):
+        found += [part.strip() for part in re.split(r"[/|]", match)]
+    if len(letters := _LETTERED.findall(text)) >= 2:
+        found += letters
+    for match in _LISTED.findall(text):
+        parts = [part.strip(" \"'`[](){}*:") for part in _SPLIT.split(match)]
+        parts = [part for part in parts if 0 < len(part) <= 30 and "\\" not in part and len(part.split()) <= 3]
+        if len(parts) >= 2:
+            found += parts
+    return list(dict.fromkeys(found))[:MAX_OPTIONS]

@@ -1,0 +1,233 @@
+r"""Policies that know nothing of the task. If one of them wins, the environment pays for nothing.
+
+A policy is *contentless* when what it says cannot be an honest guess (empty text, noise, the observation itself,
+"done"), else a *guess*: in a small answer space a guess wins now and then, which is no fault.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from spade_envs.validation import options as read
+from spade_envs.validation.rollout import Policy, Rollout
+
+FORMS: dict[str, str] = {"raw": "%s", "boxed": "\\boxed{%s}", "answer": "<answer>%s</answer>"}
+DONE = "<answer>done</answer>"
+CONSTANTS = ("0", "1", "2", "yes", "no", "True", "A")
+
+NOISE = (
+    "",
+    " ",
+    "\n\n",
+    "\x00",
+    "a\x00b",
+    "\\boxed{}",
+    "\\boxed{",
+    "}{",
+    "\\boxed{\\boxed{}}",
+    "{0.__class__}",
+    "%s%n{}",
+    "\\boxed{" + "9" * 400 + "}",
+    "\\boxed{nan}",
+    "\\boxed{1e999}",
+    "-1",
+    "None",
+    "\U0001f600 \u202e\u0301 ﬁ ²",
+    "<answer></answer>",
+    '<tool_call>{"name": 1',
+    '<tool_call>{"name": "no_such_tool", "arguments": {"x": null}}</tool_call>',
+    "<tool_call>[]</tool_call>",
+    "'; DROP TABLE x; --",
+)
+"""Malformed actions, each a single step."""
+HUGE = ("x" * 1_000_000, "\\boxed{" + "7" * 100_000 + "}")
+"""Very long actions."""
+
+
+@dataclass(frozen=True, slots=True)
+class KnowNothing:
+    """A named know-nothing policy."""
+
+    name: str
+    description: str  # completes "a player that …"
+    contentless: bool
+    policy: Policy
+
+
+def wrap(text: str, form: str) -> str:
+    """Put ``text`` into an answer form, unless it carries one already."""
+    if "\\boxed{" in text or "<answer>" in text or "<tool_call>" in text:
+        return text
+    return FORMS[form] % text
+
+
+def _constant(text: str) -> Policy:
+    return lambda rollout: text
+
+
+def _echo(rollout: Rollout) -> str:
+    return rollout.observation
+
+
+def _noise(rollout: Rollout) -> str:
+    return NOISE[(5 + 3 * len(rollout.turns)) % len(NOISE)]
+
+
+def _guesser(form: str, choose: Callable[[Rollout, random.Random], str | None]) -> Policy:
+    """A guessing policy; its generator depends on the turn only, so that seeds meet the same actions."""
+
+    def policy(rollout: Rollout) -> str | None:
+        text = choose(rollout, random.Random(f"{rollout.policy}:{len(rollout.turns)}"))
+        return None if text is None else wrap(text, form)
+
+    return policy
+
+
+def _last_number(rollout: Rollout, rng: random.Random) -> str:
+    found = read.numbers(rollout.observation)
+    return found[-1 - len(rollout.turns) % len(found)] if found else "1"
+
+
+def _prompt_word(rollout: Rollout, _: random.Random) -> str:
+    found = read.words(rollout.first)
+    if not found:
+        return "x"
+    return random.Random(f"{rollout.seed}:{len(rollout.turns)}").choice(found)
+
+
+def _told(rollout: Rollout, _: random.Random) -> str:
+    return read.told(rollout.observation) or read.told(rollout.first) or "unknown"
+
+
+def _example(rollout: Rollout, _: random.Random) -> str:
+    found = read.examples(rollout.first)
+    return found[len(rollout.turns) % len(found)] if found else "example"
+
+
+def _random_number(_: Rollout, rng: random.Random) -> str:
+    return str(rng.randint(1, 100))
+
+
+def _explore(rollout: Rollout, _: random.Random) -> str:
+    rng = random.Random(f"{rollout.seed}:{len(rollout.turns)}")
+    offered = read.options(rollout.observation) or read.options(rollout.first) or ["look"]
+    nouns = read.words(rollout.observation)[-40:]
+    seen = [offer for turn in rollout.turns[-4:] for offer in read.options(turn.observation)]
+    verb = rng.choice([*offered, *seen])
+    return f"{verb.split()[0]} {rng.choice(nouns)}" if nouns and rng.random() < 0.6 else verb
+
+
+def _option(index: int) -> Callable[[Rollout, random.Random], str | None]:
+    def choose(rollout: Rollout, _: random.Random) -> str | None:
+        offered = read.options(rollout.first)
+        return offered[index] if index < len(offered) else None
+
+    return choose
+
+
+def _random_option(rollout: Rollout, _: random.Random) -> str | None:
+    offered = read.options(rollout.observation) or read.options(rollout.first)
+    return random.Random(f"{rollout.seed}:{len(rollout.turns)}").choice(offered) if offered else None
+
+
+def contentless_policies() -> list[KnowNothing]:
+    """Policies that say nothing which could be an answer."""
+    return [
+        KnowNothing("empty", "sends empty text", True, _constant("")),
+        KnowNothing("repeat", "repeats a sentence without an answer", True, _constant("I do not know.")),
+        KnowNothing("echo", "sends the observation back", True, _echo),
+        KnowNothing("noise", "sends malformed text", True, _noise),
+        KnowNothing("done", f"sends {DONE}", True, _constant(DONE)),
+    ]
+
+
+def guessing_policies(forms: Sequence[str], solutions: Mapping[int, Sequence[str]], offered: int) -> list[KnowNothing]:
+    """Policies that guess, in each of the answer ``forms``.
+
+    Args:
+        forms: names of :data:`FORMS` to wrap guesses in.
+        solutions: ``solution()`` by seed, where the program offers it; gives the most common answer and answers to
+            other seeds' puzzles as further guesses.
+        offered: how many options the first observations offer, at most.
+    """
+    guesses: list[KnowNothing] = []
+    for form in forms:
+        suffix = "" if len(forms) == 1 else f"_{form}"
+
+        def add(name: str, description: str, choose: Any, form: str = form, suffix: str = suffix) -> None:
+            guesses.append(KnowNothing(name + suffix, description, False, _guesser(form, choose)))
+
+        add("last_number", "answers with the last number it saw", _last_number)
+        add("prompt_word", "answers with words of the prompt", _prompt_word)
+        add("told", 'answers with what the observation calls "the answer"', _told)
+        add("example", "sends the prompt's own example", _example)
+        add("random_number", "sends random numbers", _random_number)
+        if offered:
+            add("random_option", "picks one of the offered options at random", _random_option)
+            add("explore", "combines offered words at random", _explore)
+        for index in range(min(offered, 4)):
+            add(f"option_{index + 1}", f"always picks offered option {index + 1}", _option(index))
+        if not solutions:
+            for constant in CONSTANTS:
+                add(f"constant_{constant}", f"always answers {constant!r}", lambda r, g, text=constant: text)
+        else:
+            common = _most_common(solutions)
+            add("common", f"plays {list(common)!r:.120} whatever the seed", _sequence(common))
+            add("foreign", "plays the solution of another seed", _foreign(solutions))
+    return guesses
+
+
+def _most_common(solutions: Mapping[int, Sequence[str]]) -> tuple[str, ...]:
+    counts: dict[tuple[str, ...], int] = {}
+    for solution in solutions.values():
+        counts[tuple(solution)] = counts.get(tuple(solution), 0) + 1
+    return max(counts, key=lambda solution: counts[solution])
+
+
+def _sequence(actions: Sequence[str]) -> Callable[[Rollout, random.Random], str | None]:
+    return lambda rollout, _: actions[len(rollout.turns) % len(actions)] if actions else None
+
+
+def _foreign(solutions: Mapping[int, Sequence[str]]) -> Callable[[Rollout, random.Random], str | None]:
+    order = list(solutions)
+
+    def choose(rollout: Rollout, _: random.Random) -> str | None:
+        start = order.index(rollout.seed) + 1 if rollout.seed in solutions else rollout.seed
+        actions = solutions[order[start % len(order)]]
+        return actions[len(rollout.turns) % len(actions)] if actions else None
+
+    return choose
+
+
+def tool_policy(tools: Sequence[Mapping[str, Any]]) -> KnowNothing:
+    """A policy that calls every tool once with dummy arguments and then says that it is done."""
+    calls = [tool_call(tool) for tool in tools]
+
+    def policy(rollout: Rollout) -> str:
+        turn = len(rollout.turns)
+        return calls[turn] if turn < len(calls) else DONE
+
+    return KnowNothing("tool_sweep", "calls every tool with dummy arguments, then says it is done", True, policy)
+
+
+def tool_call(tool: Mapping[str, Any]) -> str:
+    """A ``<tool_call>`` with dummy values for all parameters of an OpenAI function schema."""
+    function = tool.get("function", tool)
+    parameters = function.get("parameters") or {}
+    properties = parameters.get("properties") or {} if isinstance(parameters, Mapping) else {}
+    arguments = {name: _dummy(schema) for name, schema in properties.items()} if isinstance(properties, Mapping) else {}
+    return f"<tool_call>{json.dumps({'name': function.get('name', ''), 'arguments': arguments})}</tool_call>"
+
+
+def _dummy(schema: Any) -> Any:
+    if not isinstance(schema, Mapping):
+        return "x"
+    if isinstance(schema.get("enum"), list) and schema["enum"]:
+        return schema["enum"][0]
+    values = {"integer": 1, "number": 1.0, "boolean": True, "array": [], "object": {}}
+    kind = schema.get("type")
+    return values.get(kind, "x") if isinstance(kind, str) else "x"

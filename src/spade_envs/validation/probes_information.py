@@ -1,0 +1,146 @@
+"""Probes of what the player is told: secrets that nothing reveals, leaked answers, hints that are passwords."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import Any
+
+from spade_envs.validation.evidence import Evidence, SeedSurvey
+from spade_envs.validation.finding import Finding, Severity
+from spade_envs.validation.occurrence import Occurrence, bare_solution, occurrence
+from spade_envs.validation.replay import shorten
+from spade_envs.validation.rollout import Rollout
+
+
+def secrets(evidence: Evidence) -> list[Finding]:
+    """Equal first observations with different solutions: fine if play reveals the difference, else a lottery."""
+    groups: dict[str, list[SeedSurvey]] = defaultdict(list)
+    for entry in evidence.survey:
+        if entry.solution:
+            groups[entry.observation].append(entry)
+    hidden = [group for group in groups.values() if len({tuple(entry.solution or ()) for entry in group}) > 1]
+    if not hidden:
+        return []
+    group = max(hidden, key=len)
+    seeds = {entry.seed for entry in group}
+    proof: dict[str, Any] = {
+        "seeds": sorted(seeds),
+        "observation": shorten(group[0].observation, 300),
+        "solutions": [shorten(bare_solution(entry.solution or ())) for entry in group][:4],
+    }
+    played = [rollout for rollout in evidence.rollouts if rollout.seed in seeds and rollout.error is None]
+    advice = "Put all that is needed to work out the answer into the observation, or let actions reveal it."
+    if all(len(rollout.turns) == 1 for rollout in played if rollout.ended) and any(r.ended for r in played):
+        reason = (
+            f"a secret: {len(group)} seeds show the same text, want different answers, and end after one turn. {advice}"
+        )
+        return [Finding("secrets", Severity.REFUSE, reason, proof)]
+    if _revealed(played):
+        reason = "the first observation hides the answer; play reveals it."
+        return [Finding("secrets", Severity.INFO, reason, proof)]
+    answers = {tuple(entry.solution or ()) for entry in evidence.survey}
+    turns = max((len(rollout.turns) for rollout in played), default=0)
+    if len(answers) * 2 <= turns:
+        reason = "the first observation hides the answer and no feedback was seen; trying all answers would find it."
+        return [Finding("secrets", Severity.WARN, reason, proof)]
+    reason = f"a secret: {len(group)} seeds show the same text and want different answers, and no action revealed more. {advice}"
+    return [Finding("secrets", Severity.REFUSE, reason, proof)]
+
+
+def _revealed(rollouts: list[Rollout]) -> bool:
+    """Whether some sequence of actions is answered differently on two seeds before the episode ends."""
+    seen: dict[tuple[str, ...], str] = {}
+    for rollout in rollouts:
+        for turn, result in enumerate(rollout.turns, start=1):
+            if result.terminated or result.truncated:
+                break
+            if seen.setdefault(tuple(rollout.actions[:turn]), result.observation) != result.observation:
+                return True
+    return False
+
+
+def leak(evidence: Evidence) -> list[Finding]:
+    """The first observation does not give the answer away."""
+    kinds: dict[Occurrence, list[SeedSurvey]] = defaultdict(list)
+    solved = [entry for entry in evidence.survey if entry.solution]
+    for entry in solved:
+        kinds[occurrence(bare_solution(entry.solution or ()), entry.observation)].append(entry)
+    if not solved:
+        return []
+    blatant = kinds["labelled"] + kinds["equal"]
+    enough = evidence.config.leak_share * len(solved)
+    if blatant and len(blatant) >= enough:
+        return [_leaked(blatant, len(solved), Severity.REFUSE, "calls it the answer")]
+    if len(kinds["lone"]) >= max(2, 0.8 * len(solved)):
+        return [_leaked(kinds["lone"], len(solved), Severity.REFUSE, "has nothing else like it")]
+    verbatim = blatant + kinds["lone"] + kinds["span"]
+    if verbatim and len(verbatim) >= enough:
+        return [_leaked(verbatim, len(solved), Severity.WARN, "contains it word for word")]
+    return []
+
+
+def _leaked(entries: list[SeedSurvey], total: int, severity: Severity, how: str) -> Finding:
+    entry = entries[0]
+    answer = bare_solution(entry.solution or ())
+    reason = (
+        f"the first observation contains the answer on {len(entries)} of {total} seeds and {how} "
+        f"({shorten(answer, 60)!r}). Show the data and the question only."
+    )
+    proof = {
+        "seed": entry.seed,
+        "solution": shorten(answer),
+        "observation": shorten(entry.observation, 300),
+        "seeds": [other.seed for other in entries],
+    }
+    return Finding("leak", severity, reason, proof)
+
+
+def hint(evidence: Evidence) -> list[Finding]:
+    """Hints help and do not contain the answer."""
+    findings: list[Finding] = []
+    if evidence.given_hint is not None:
+        findings += _judge_hints(evidence, {entry.seed: evidence.given_hint for entry in evidence.survey}, "the hint")
+    if evidence.info.has_hint:
+        own = {entry.seed: entry.hint for entry in evidence.survey if isinstance(entry.hint, str)}
+        findings += _judge_hints(evidence, own, "hint()")
+    return findings
+
+
+def _judge_hints(evidence: Evidence, hints: dict[int, str], called: str) -> list[Finding]:
+    if not hints:
+        return []
+    empty = [seed for seed, text in hints.items() if not text.strip()]
+    if len(empty) == len(hints):
+        reason = f"{called} is empty. Write one to three sentences: the key insight and the answer format."
+        return [Finding("hint", Severity.INFO, reason, {"seeds": empty})]
+    answers = {seed: bare_solution(actions) for seed, actions in evidence.solutions.items()}
+    distinct = set(answers.values())
+    kinds: dict[Occurrence, list[int]] = defaultdict(list)
+    for seed, answer in answers.items():
+        text = hints.get(seed, "")
+        if len(distinct) > 1 and all(occurrence(other, text) != "none" for other in distinct):
+            continue  # it lists the possible answers
+        kinds[occurrence(answer, text)].append(seed)
+    for kind, words in (("equal", "is the answer"), ("labelled", "names the answer"), ("lone", "contains the answer")):
+        seeds = kinds[kind]  # type: ignore[index]
+        if seeds and len(seeds) * 2 >= len(answers):
+            return [_given_away(evidence, called, words, seeds, hints, answers)]
+    contained = kinds["equal"] + kinds["labelled"] + kinds["lone"] + kinds["span"] + kinds["element"]
+    varies = len(set(hints.values())) > 1
+    if varies and len(contained) >= 0.9 * len(answers) and len(distinct) * 2 > len(answers):
+        return [_given_away(evidence, called, "contains the answer", contained, hints, answers)]
+    if not varies and len(distinct) == 1 and kinds["span"] + kinds["element"] and len(next(iter(distinct)).split()) > 1:
+        return [_given_away(evidence, called, "contains the whole solution", contained, hints, answers)]
+    return []
+
+
+def _given_away(
+    evidence: Evidence, called: str, words: str, seeds: list[int], hints: dict[int, str], answers: dict[int, str]
+) -> Finding:
+    seed = seeds[0]
+    reason = (
+        f"{called} {words} on {len(seeds)} of {len(answers)} seeds ({shorten(answers[seed], 60)!r}). Say how to find it: the "
+        "key insight or strategy and the answer format, without any value of this puzzle's answer."
+    )
+    proof = {"seed": seed, "hint": shorten(hints[seed], 300), "solution": shorten(answers[seed])}
+    return Finding("hint", evidence.config.hint_answer, reason, proof)

@@ -1,0 +1,159 @@
+"""Playing recorded episodes again: alone, on a used instance, with questions asked, on a copy, in another process."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from spade_envs.sandbox.types import Operation, Outcome, ProgramError
+from spade_envs.validation.rollout import Rollout, Runner, Turn, as_turn
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """Where a replay first left the record. ``turn`` 0 is the reset."""
+
+    seed: int
+    actions: tuple[str, ...]
+    turn: int
+    recorded: Turn | None
+    replayed: Turn | ProgramError | None
+
+    def evidence(self) -> dict[str, Any]:
+        """JSON-safe evidence for a finding."""
+        return {
+            "seed": self.seed,
+            "actions": [shorten(action) for action in self.actions[: self.turn]][-8:],
+            "turn": self.turn,
+            "first_time": _shown(self.recorded),
+            "second_time": _shown(self.replayed),
+        }
+
+
+@dataclass(slots=True)
+class Replays:
+    """First differences of each kind of replay; empty lists mean that all replays agreed."""
+
+    alone: list[Difference] = field(default_factory=list)  # a fresh instance against the interleaved record
+    twice: list[Difference] = field(default_factory=list)  # two fresh instances, one after the other
+    reused: list[Difference] = field(default_factory=list)  # an instance that has played before
+    questioned: list[Difference] = field(default_factory=list)  # hint() and solution() asked in between
+    copied: list[Difference] = field(default_factory=list)  # a deep copy taken half way, and its original
+    copy_error: ProgramError | None = None
+    process: list[Difference] = field(default_factory=list)  # another process
+    process_error: ProgramError | None = None
+
+
+def replay(runner: Runner, recorded: Sequence[Rollout]) -> Replays:
+    """Replay the recorded rollouts in this process; two round trips."""
+    replays = Replays()
+    used = runner.new_session()
+    plans: list[tuple[str, Rollout, list[Operation]]] = []
+    for index, rollout in enumerate(recorded):
+        first, second = runner.new_session(), runner.new_session()
+        plans.append(("first", rollout, _fresh(first, rollout)))
+        plans.append(("second", rollout, _fresh(second, rollout)))
+        make = [Operation("make", used, {})] if index == 0 else []
+        plans.append(("reused", rollout, make + _again(used, rollout)))
+        plans.append(("questioned", rollout, _questioned(runner.new_session(), rollout)))
+    outcomes = runner.run([operation for _, _, operations in plans for operation in operations])
+    position, firsts = 0, {}
+    for kind, rollout, operations in plans:
+        turns = _read(operations, outcomes[position : position + len(operations)])
+        position += len(operations)
+        if kind == "first":
+            firsts[id(rollout)] = turns
+            _compare(rollout, list(rollout.trace()), turns, replays.alone)
+        elif kind == "second":
+            _compare(rollout, firsts[id(rollout)], turns, replays.twice)
+        else:
+            _compare(rollout, firsts[id(rollout)], turns, getattr(replays, kind))
+    _copies(runner, recorded, firsts, replays)
+    return replays
+
+
+def cross_replay(runner: Runner, recorded: Sequence[Rollout], replays: Replays) -> None:
+    """Replay the recorded rollouts in another process."""
+    plans = [(rollout, _fresh(runner.new_session(), rollout)) for rollout in recorded]
+    outcomes = runner.run([operation for _, operations in plans for operation in operations])
+    position = 0
+    for rollout, operations in plans:
+        turns = _read(operations, outcomes[position : position + len(operations)])
+        position += len(operations)
+        _compare(rollout, list(rollout.trace()), turns, replays.process)
+
+
+def _again(session: int, rollout: Rollout) -> list[Operation]:
+    return [Operation("reset", session, rollout.seed), *(Operation("step", session, a) for a in rollout.actions)]
+
+
+def _fresh(session: int, rollout: Rollout) -> list[Operation]:
+    return [Operation("make", session, {}), *_again(session, rollout)]
+
+
+def _questioned(session: int, rollout: Rollout) -> list[Operation]:
+    operations: list[Operation] = []
+    for operation in _fresh(session, rollout):
+        if operation.name == "step":
+            operations += [Operation("hint", session), Operation("solution", session)]
+        operations.append(operation)
+    return operations
+
+
+def _copies(runner: Runner, recorded: Sequence[Rollout], firsts: dict[int, list[Any]], replays: Replays) -> None:
+    """Copy half way, play the original on, then the copy: both must go on as the record did."""
+    plans: list[tuple[Rollout, int, list[Operation]]] = []
+    for rollout in recorded[:4]:
+        original, copy = runner.new_session(), runner.new_session()
+        half = len(rollout.actions) // 2
+        start = _fresh(original, rollout)[: 2 + half]
+        rest = rollout.actions[half:]
+        both = [Operation("step", session, action) for session in (original, copy) for action in rest]
+        plans.append((rollout, half, [*start, Operation("copy", original, copy), *both]))
+    outcomes = runner.run([operation for _, _, operations in plans for operation in operations])
+    position = 0
+    for rollout, half, operations in plans:
+        results = outcomes[position : position + len(operations)]
+        position += len(operations)
+        if (error := results[2 + half].error) is not None:
+            replays.copy_error = replays.copy_error or error
+            continue
+        expected = firsts[id(rollout)]
+        rest = len(rollout.actions) - half
+        for start in (3 + half, 3 + half + rest):
+            part = slice(start, start + rest)
+            turns = expected[: 1 + half] + _read(operations[part], results[part])
+            _compare(rollout, expected, turns, replays.copied)
+
+
+def _read(operations: Sequence[Operation], outcomes: Sequence[Outcome]) -> list[Turn | ProgramError]:
+    turns: list[Turn | ProgramError] = []
+    for operation, outcome in zip(operations, outcomes, strict=True):
+        if operation.name == "reset":
+            turns.append(outcome.error or Turn(outcome.value.observation, 0.0, False, False))
+        elif operation.name == "step":
+            turns.append(outcome.error or as_turn(outcome.value))
+    return turns
+
+
+def _compare(
+    rollout: Rollout, expected: Sequence[Any], turns: Sequence[Turn | ProgramError], into: list[Difference]
+) -> None:
+    for index, (old, new) in enumerate(zip(expected, turns, strict=True)):
+        same = str(old) == str(new) if isinstance(new, ProgramError) or isinstance(old, ProgramError) else old == new
+        if not same:
+            into.append(Difference(rollout.seed, tuple(rollout.actions), index, old, new))
+            return
+
+
+def _shown(turn: Any) -> dict[str, Any] | str | None:
+    if isinstance(turn, Turn):
+        return {**turn._asdict(), "observation": shorten(turn.observation, 300)}
+    return None if turn is None else f"{type(turn).__name__}: {turn}"[:300]
+
+
+def shorten(text: str, limit: int = 120) -> str:
+    """Cut ``text`` for evidence; says how long it was."""
+    safe = text.encode("utf-8", "backslashreplace").decode("utf-8")
+    return safe if len(safe) <= limit else f"{safe[:limit]}… ({len(safe)} characters)"

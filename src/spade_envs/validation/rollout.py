@@ -1,0 +1,189 @@
+"""Playing many short episodes of one program in step: one round trip to the worker for each turn of all of them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from spade_envs.episode import episode_return
+from spade_envs.sandbox import Program
+from spade_envs.sandbox.types import (
+    Operation,
+    Outcome,
+    ProgramDied,
+    ProgramError,
+    ProgramQuarantined,
+    ProgramTimeout,
+    StepResult,
+)
+from spade_envs.validation.config import ValidationConfig
+
+
+class Turn(NamedTuple):
+    """What the player sees and is paid after an action."""
+
+    observation: str
+    reward: float
+    terminated: bool
+    truncated: bool
+
+
+@dataclass(slots=True)
+class Rollout:
+    """One episode: the policy's name, the seed, the actions, and what came of them."""
+
+    policy: str
+    seed: int
+    session: int = -1
+    first: str = ""
+    actions: list[str] = field(default_factory=list)
+    turns: list[Turn] = field(default_factory=list)
+    error: ProgramError | None = None  # of make, reset, or the last action
+    stopped: bool = False  # the policy had no further action
+
+    @property
+    def observation(self) -> str:
+        """The latest observation."""
+        return self.turns[-1].observation if self.turns else self.first
+
+    @property
+    def terminated(self) -> bool:
+        """Whether the program ended the episode by itself."""
+        return bool(self.turns) and self.turns[-1].terminated
+
+    @property
+    def ended(self) -> bool:
+        """Whether the episode is over: terminated or truncated."""
+        return bool(self.turns) and (self.turns[-1].terminated or self.turns[-1].truncated)
+
+    @property
+    def rewards(self) -> list[float]:
+        """The rewards in order."""
+        return [turn.reward for turn in self.turns]
+
+    def return_(self, config: ValidationConfig) -> float:
+        """The episode's return in [-1, 1]; 0 if the program raised or never terminated."""
+        if self.error is not None:
+            return 0.0
+        return episode_return(self.rewards, self.terminated, config.return_mode, config.discount)
+
+    def trace(self) -> list[Turn]:
+        """The first observation and all turns, for comparison."""
+        return [Turn(self.first, 0.0, False, False), *self.turns]
+
+
+Policy = Callable[[Rollout], str | None]
+"""Chooses the next action from what was seen so far; None ends the episode."""
+
+
+class Trouble(NamedTuple):
+    """A time-out, death or quarantine: the operation that caused it and what was played before."""
+
+    error: ProgramError
+    operation: Operation
+    seed: int | None
+    actions: tuple[str, ...]
+
+
+class CollectionStopped(Exception):
+    """The program cannot be probed any further; the runner's ``trouble`` or ``overdue`` says why."""
+
+
+class Runner:
+    """Sends batches to one program and remembers what was done to each session.
+
+    Raises :class:`CollectionStopped` from :meth:`run` after the first time-out or death, or when the budget of
+    wall-clock seconds is used up, since a program that does this is refused whatever else it does.
+    """
+
+    def __init__(self, program: Program, seconds: float) -> None:
+        self.program = program
+        self.deadline = time.monotonic() + seconds
+        self.trouble: Trouble | None = None
+        self.overdue = False
+        self.operations = 0
+        self._history: dict[int, tuple[int | None, list[str]]] = {}
+
+    def new_session(self) -> int:
+        """A session number that is not in use."""
+        return self.program.new_session_number()
+
+    def run(self, operations: Sequence[Operation]) -> list[Outcome]:
+        """Run a batch in order and return its outcomes.
+
+        Raises:
+            CollectionStopped: after a time-out, a death, or too much time.
+            SandboxError: if the machinery fails.
+        """
+        outcomes = self.program.run(operations)
+        self.operations += len(operations)
+        for operation, outcome in zip(operations, outcomes, strict=True):
+            if isinstance(outcome.error, ProgramTimeout | ProgramDied | ProgramQuarantined):
+                seed, actions = self._history.get(operation.session, (None, []))
+                self.trouble = Trouble(outcome.error, operation, seed, tuple(actions))
+                raise CollectionStopped
+            self._remember(operation)
+        if time.monotonic() > self.deadline:
+            self.overdue = True
+            raise CollectionStopped
+        return outcomes
+
+    def _remember(self, operation: Operation) -> None:
+        if operation.name == "reset":
+            self._history[operation.session] = (operation.argument, [])
+        elif operation.name == "step":
+            self._history.setdefault(operation.session, (None, []))[1].append(operation.argument)
+        elif operation.name == "copy":
+            seed, actions = self._history.get(operation.session, (None, []))
+            self._history[operation.argument] = (seed, list(actions))
+
+    def play(self, pairs: Sequence[tuple[Rollout, Policy]], max_steps: int) -> None:
+        """Play all rollouts to their ends, turn by turn together (so instances are always interleaved).
+
+        A rollout ends when the program ends it or raises, when its policy returns None, or after ``max_steps``.
+        """
+        for rollout, _ in pairs:
+            rollout.session = self.new_session()
+        starts = [
+            Operation(name, rollout.session, rollout.seed if name == "reset" else {})
+            for rollout, _ in pairs
+            for name in ("make", "reset")
+        ]
+        outcomes = self.run(starts)
+        for index, (rollout, _) in enumerate(pairs):
+            made, begun = outcomes[2 * index], outcomes[2 * index + 1]
+            rollout.error = made.error or begun.error
+            if rollout.error is None:
+                rollout.first = begun.value.observation
+        live = [pair for pair in pairs if pair[0].error is None]
+        for _ in range(max_steps):
+            live = self._advance(live)
+            if not live:
+                return
+
+    def _advance(self, live: Sequence[tuple[Rollout, Policy]]) -> list[tuple[Rollout, Policy]]:
+        moves: list[tuple[Rollout, Policy]] = []
+        operations: list[Operation] = []
+        for rollout, policy in live:
+            action = policy(rollout)
+            if action is None:
+                rollout.stopped = True
+                continue
+            rollout.actions.append(action)
+            operations.append(Operation("step", rollout.session, action))
+            moves.append((rollout, policy))
+        if not operations:
+            return []
+        for (rollout, _), outcome in zip(moves, self.run(operations), strict=True):
+            if outcome.error is not None:
+                rollout.error = outcome.error
+            else:
+                rollout.turns.append(as_turn(outcome.value))
+        return [(rollout, policy) for rollout, policy in moves if rollout.error is None and not rollout.ended]
+
+
+def as_turn(result: StepResult) -> Turn:
+    """A step's result without its info dictionary."""
+    return Turn(result.observation, result.reward, result.terminated, result.truncated)

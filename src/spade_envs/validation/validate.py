@@ -1,0 +1,143 @@
+"""Validation of generated programs by running them: load, collect evidence once, ask every probe."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+from spade_envs.record import WIN_RETURN
+from spade_envs.sandbox import Program, ProgramError, Sandbox
+from spade_envs.validation import probes_contract, probes_information, probes_reward
+from spade_envs.validation.config import ValidationConfig
+from spade_envs.validation.evidence import Evidence, collect
+from spade_envs.validation.finding import Finding, Report, Severity
+
+Probe = Callable[[Evidence], list[Finding]]
+
+PROBES: tuple[Probe, ...] = (
+    probes_contract.determinism,
+    probes_contract.deep_copy,
+    probes_contract.seeds_vary,
+    probes_contract.termination,
+    probes_contract.observation_size,
+    probes_contract.tools,
+    probes_reward.reward_range,
+    probes_reward.malformed,
+    probes_reward.know_nothing,
+    probes_reward.solution,
+    probes_reward.variance,
+    probes_information.secrets,
+    probes_information.leak,
+    probes_information.hint,
+)
+"""Probes over complete evidence; contract and resources are asked first and always."""
+
+_ORDER = {Severity.REFUSE: 0, Severity.WARN: 1, Severity.INFO: 2}
+
+
+def validate(
+    source: str,
+    *,
+    sandbox: Sandbox,
+    hint: str | None = None,
+    allow: Sequence[str] = (),
+    config: ValidationConfig | None = None,
+) -> Report:
+    """Run all probes on one program, inside the sandbox.
+
+    The same source and configuration give the same findings. Whatever the program does is a finding, never an
+    exception.
+
+    Args:
+        source: the program's Python source.
+        sandbox: where it runs.
+        hint: a hint written apart from the program, if any; it is checked like the program's own ``hint()``.
+        allow: opt-in modules, such as "numpy".
+        config: seeds, bounds and thresholds.
+
+    Raises:
+        SandboxError: if the sandbox itself fails.
+    """
+    config = config or ValidationConfig()
+    started = time.perf_counter()
+    opened: list[Program] = []
+
+    def open_program(twin: bool) -> Program:
+        program = sandbox.open(source, allow=allow, twin=twin)
+        opened.append(program)
+        return program
+
+    try:
+        try:
+            program = open_program(False)
+        except ProgramError as error:
+            findings = probes_contract.load_failure(error)
+            return Report("", tuple(findings), seconds=time.perf_counter() - started)
+        loaded = time.perf_counter()
+        evidence = collect(program, lambda: open_program(True), program.info, source, hint, config)
+        collected = time.perf_counter()
+    finally:
+        for program in opened:
+            program.close()
+    findings = [*probes_contract.resources(evidence), *probes_contract.contract(evidence)]
+    if evidence.complete:
+        for probe in PROBES:
+            findings += probe(evidence)
+    findings.sort(key=lambda finding: _ORDER[finding.severity])
+    ended = time.perf_counter()
+    seconds = {"load": loaded - started, "collect": collected - loaded, "probes": ended - collected}
+    return Report(
+        name=evidence.info.class_name,
+        findings=tuple(findings),
+        proven=_proven(evidence),
+        seconds=ended - started,
+        measures=_measures(evidence, seconds),
+    )
+
+
+def validate_many(
+    sources: Iterable[str],
+    *,
+    sandbox: Sandbox,
+    hints: Iterable[str | None] | None = None,
+    allow: Sequence[str] = (),
+    config: ValidationConfig | None = None,
+) -> Iterator[Report]:
+    """Validate programs one after the other, in order; ``hints`` go with the sources one by one.
+
+    Raises:
+        SandboxError: if the sandbox itself fails.
+        ValueError: if there are not as many hints as sources.
+    """
+    if hints is None:
+        for source in sources:
+            yield validate(source, sandbox=sandbox, allow=allow, config=config)
+    else:
+        for source, hint in zip(sources, hints, strict=True):
+            yield validate(source, sandbox=sandbox, hint=hint, allow=allow, config=config)
+
+
+def _proven(evidence: Evidence) -> bool:
+    plays = evidence.solution_plays
+    won = all(attempts[0].return_(evidence.config) >= WIN_RETURN for attempts in plays.values())
+    return evidence.complete and bool(plays) and len(plays) == len(evidence.survey) and won
+
+
+def _measures(evidence: Evidence, seconds: dict[str, float]) -> dict[str, object]:
+    rollouts = evidence.rollouts
+    turns = [len(rollout.turns) for rollout in rollouts if rollout.ended]
+    best = {seed: attempts[0] for seed, attempts in evidence.solution_plays.items()}
+    means = {
+        name: round(sum(rollout.return_(evidence.config) for rollout in played) / len(played), 4)
+        for name, (_, played) in evidence.known_nothing.items()
+        if played
+    }
+    return {
+        "turns": round(sum(turns) / len(turns), 2) if turns else 0.0,
+        "solution_turns": round(sum(len(play.turns) for play in best.values()) / len(best), 2) if best else None,
+        "solution_form": evidence.solution_form,
+        "know_nothing": {name: mean for name, mean in means.items() if mean > 0},
+        "episodes": len(rollouts),
+        "operations": evidence.runner.operations,
+        "milliseconds": {name: round(1000 * value, 2) for name, value in seconds.items()},
+    }

@@ -5,6 +5,7 @@ The layout of a folder, the variables and the filters are described in ``prompts
 
 from __future__ import annotations
 
+import hashlib
 import random
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -16,6 +17,7 @@ import jinja2
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from spade_envs.corpus import Document, cut_words
+from spade_envs.memory.memory import MIN_OVERLAP
 from spade_envs.models.base import Message, Sampling
 from spade_envs.record import EnvironmentRecord
 
@@ -24,7 +26,7 @@ PROMPTS_FOLDER = Path(__file__).parent / "prompts"
 _TEMPLATES = ("designer.system", "designer.user", "hint.system", "hint.user")
 _KEYS = {
     "kind", "own_hint", "document_words", "exemplars", "negatives", "max_turns",
-    "skills", "validation", "play", "sampling", "draw",
+    "skills", "validation", "duplicate", "play", "sampling", "draw",
 }  # fmt: skip
 _DESIGNER_SAMPLING = Sampling(max_tokens=8192, temperature=0.6)
 _HINT_SAMPLING = Sampling(max_tokens=512, temperature=0.3)
@@ -48,6 +50,9 @@ class PromptSet:
     exemplars: int = 2
     negatives: int = 1
     max_turns: int = 0
+    duplicate_overlap: float = MIN_OVERLAP
+    duplicate_literals: bool = False
+    fingerprint: str = ""  # changes with any file of the set; a resumed run compares it
     validation: Mapping[str, Any] = field(default_factory=dict)
     play: Mapping[str, Any] = field(default_factory=dict)
     designer_sampling: Sampling = _DESIGNER_SAMPLING
@@ -82,7 +87,7 @@ class PromptSet:
         hint_template = _verbatim(folder / "agent.hint.txt")
         if "{hint}" not in hint_template:
             raise PromptSetError(f"{folder / 'agent.hint.txt'} must contain {{hint}}, where the hint goes")
-        sampling = settings.get("sampling", {})
+        sampling, duplicate = settings.get("sampling", {}), settings.get("duplicate", {})
         try:
             return cls(
                 name=folder.name,
@@ -91,6 +96,9 @@ class PromptSet:
                 own_hint=own_hint,
                 agent_system=_verbatim(folder / "agent.system.txt"),
                 hint_template=hint_template,
+                duplicate_overlap=float(duplicate.get("min_overlap", MIN_OVERLAP)),
+                duplicate_literals=bool(duplicate.get("literals", False)),
+                fingerprint=_fingerprint(folder),
                 validation=settings.get("validation", {}),
                 play=settings.get("play", {}),
                 designer_sampling=replace(_DESIGNER_SAMPLING, **sampling.get("designer", {})),
@@ -197,6 +205,14 @@ def _read_settings(path: Path) -> dict[str, Any]:
     if not settings.get("skills"):
         raise PromptSetError(f"{path}: a table [skills] with at least one skill is needed")
     return settings
+
+
+def _fingerprint(folder: Path) -> str:
+    digest = hashlib.blake2b(digest_size=16)
+    for path in sorted(folder.iterdir()):
+        if path.suffix in (".toml", ".jinja", ".txt"):
+            digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
+    return digest.hexdigest()
 
 
 def _verbatim(path: Path) -> str:

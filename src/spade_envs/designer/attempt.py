@@ -1,0 +1,70 @@
+"""What was asked of a designer and what became of each of its replies."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from spade_envs.corpus import Document
+from spade_envs.models.base import Message
+from spade_envs.record import EnvironmentRecord
+from spade_envs.validation.finding import Report
+
+Status = Literal["admitted", "refused", "duplicate", "no_code", "model_error", "surplus"]
+"""``surplus``: not looked at, because the count was reached by replies before it in the same round."""
+
+
+@dataclass(frozen=True, slots=True)
+class DesignPrompt:
+    """One request for an environment."""
+
+    messages: list[Message]
+    skill: str
+    document: Document | None = None
+    parents: tuple[str, ...] = ()  # ids of the exemplars in it, the negative ones not included
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One reply of a designer. ``reason`` is empty only for an admitted one."""
+
+    skill: str
+    status: Status
+    document_id: str = ""
+    parents: tuple[str, ...] = ()
+    raw: str = ""
+    source: str = ""
+    record: EnvironmentRecord | None = None
+    reason: str = ""
+    cause: str = ""  # a short stable word for counting: the probe that refused, else the status
+    report: Report | None = None
+    mends: tuple[str, ...] = ()
+    index: int = 0
+    round: int = 0
+    seed: int = 0
+    prompt_tokens: int = 0
+    tokens: int = 0
+    seconds: dict[str, float] = field(default_factory=dict)  # wall-clock by stage
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the JSON-safe line of the log; the record itself is in the memory."""
+        return {
+            "round": self.round,
+            "index": self.index,
+            "status": self.status,
+            "cause": self.cause,
+            "reason": self.reason,
+            "id": self.record.id if self.record else "",
+            "name": self.record.name if self.record else self.report.name if self.report else "",
+            "skill": self.skill,
+            "document_id": self.document_id,
+            "parents": list(self.parents),
+            "hint": self.record.hint if self.record else "",
+            "mends": list(self.mends),
+            "prompt_tokens": self.prompt_tokens,
+            "tokens": self.tokens,
+            "seed": self.seed,
+            "seconds": {stage: round(value, 4) for stage, value in self.seconds.items()},
+            "findings": [finding.to_dict() for finding in self.report.findings] if self.report else [],
+            "raw": self.raw,
+        }

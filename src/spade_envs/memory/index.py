@@ -12,7 +12,7 @@ import json
 import logging
 import os
 import re
-import tempfile
+import threading
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -141,13 +141,11 @@ def _prefix(key: int) -> str:
 
 
 def _replace(file: Path, data: bytes) -> None:
-    handle, temporary = tempfile.mkstemp(prefix=file.name + ".", suffix=".tmp", dir=file.parent)
+    temporary = file.with_name(f"{file.name}.{os.getpid()}-{threading.get_ident()}.tmp")
     try:
-        with os.fdopen(handle, "wb") as stream:
-            stream.write(data)
-        os.chmod(temporary, 0o644)
+        temporary.write_bytes(data)
         os.replace(temporary, file)
     except BaseException:
         with contextlib.suppress(OSError):
-            os.unlink(temporary)
+            temporary.unlink()
         raise

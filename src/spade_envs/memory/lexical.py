@@ -33,7 +33,8 @@ _TOKEN = re.compile(
     """,
     re.VERBOSE | re.DOTALL,
 )
-_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[^\W\d_A-Za-z]+")
+_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[^\W\d_A-Z]+")  # camelCase and snake_case apart
+_ESCAPE = re.compile(r"\\[ntr]")
 _COMMON = """
     self cls args kwargs int str float bool list dict tuple set any optional typing dataclass init super len range
     env gym reset step seed obs observation action reward done terminated truncated info turn turns max random
@@ -53,7 +54,8 @@ def words(source: str) -> str:
         >>> words('class MazeEnv:\\n    def reset(self, seed=None):\\n        return "Find the exit", {}')
         'maze find the exit'
     """
-    found = dict.fromkeys(match.group().lower() for match in _WORD.finditer(source[:MAX_CHARACTERS]))
+    text = _ESCAPE.sub(" ", source[:MAX_CHARACTERS])
+    found = dict.fromkeys(match.group().lower() for match in _WORD.finditer(text))
     return " ".join(word for word in found if len(word) > 1 and word not in _BOILERPLATE)
 
 
@@ -70,7 +72,7 @@ def tokens(source: str, *, literals: bool = False) -> list[str]:
         if kind == "comment":
             continue
         if kind == "string":
-            kept.extend(_WORD.findall(text) if literals else ())
+            kept.extend(re.findall(r"\w+", text) if literals else ())
             kept.append("s")
         elif kind == "number":
             kept.append(text if literals else "0")

@@ -94,7 +94,7 @@ class Memory:
         """
         if capacity is not None and capacity < 1:
             raise ValueError(f"capacity must be at least 1, got {capacity}")
-        folder = Path(path).expanduser() if path is not None else default_home()
+        folder = (default_home() if path is None else Path(path).expanduser()).absolute()
         store = Store(folder / DATABASE_NAME, read_only=read_only)
         return cls(folder, store, embedder, capacity or DEFAULT_CAPACITY)
 
@@ -102,7 +102,10 @@ class Memory:
     def ids(path: str | Path) -> list[tuple[str, str]]:
         """Return (id, class name) of every record in the folder, archived ones too; [] if there is no memory.
 
-        Reads two columns and creates nothing. For registration.
+        For registration: reads two columns and leaves nothing behind.
+
+        Raises:
+            StoreError: if the file is not a memory or of a newer version.
         """
         file = Path(path).expanduser() / DATABASE_NAME
         if not file.is_file() or file.stat().st_size == 0:
@@ -223,8 +226,7 @@ class Memory:
 
     def search(self, text: str, k: int = 10, *, skill: str | None = None) -> list[tuple[EnvironmentRecord, float]]:
         """Return up to ``k`` live records about ``text`` with their cosines, best first."""
-        live = {one.id for one in self._store.standings(skill=skill)}
-        return self._nearest(lexical.words(text), k, live)
+        return self._nearest(lexical.words(text), k, self._store.live_ids(skill))
 
     def similar(self, source: str, k: int = 10) -> list[tuple[EnvironmentRecord, float]]:
         """Return up to ``k`` live records whose programs are about the same, best first."""
@@ -328,7 +330,7 @@ class Memory:
         with self._store.database.lock:
             return self._index().search(text, k)
 
-    def _nearest(self, text: str, k: int, among: set[str]) -> list[tuple[EnvironmentRecord, float]]:
+    def _nearest(self, text: str, k: int, among: Sequence[str]) -> list[tuple[EnvironmentRecord, float]]:
         wanted = {id[:16]: id for id in among}
         depth, total = k, self._store.count(live=False)
         while True:

@@ -105,6 +105,13 @@ class Store:
         with self.database.read() as connection:
             return connection.execute("SELECT seq, id FROM records WHERE seq > ? ORDER BY seq", (seq,)).fetchall()
 
+    def live_ids(self, skill: str | None) -> list[str]:
+        """Return the ids of records that are not archived, of one skill or all."""
+        condition, values = ("", []) if skill is None else (" AND skill = ?", [_text(skill)])
+        with self.database.read() as connection:
+            rows = connection.execute(f"SELECT id FROM records WHERE archived_at IS NULL{condition}", values)
+            return [row[0] for row in rows]
+
     def count(self, *, live: bool) -> int:
         """Return the number of records, all or not archived."""
         where = " WHERE archived_at IS NULL" if live else ""

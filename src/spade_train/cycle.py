@@ -1,0 +1,132 @@
+"""What goes into one cycle of self-play and what comes out of it."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+from spade_envs.corpus import Document
+from spade_envs.play import Episode, StopReason
+from spade_envs.record import EnvironmentRecord
+from spade_train.rewards import DesignerReward, DesignOutcome, Penalties
+from spade_train.rows import Row
+
+if TYPE_CHECKING:
+    from spade_envs.designer import Attempt, DesignPrompt
+    from spade_envs.sandbox import Program
+
+
+class Sample(NamedTuple):
+    """One sampled turn; log-probabilities are None where the backend does not give them."""
+
+    ids: list[int]
+    logprobs: list[float] | None
+
+
+class Sampler(Protocol):
+    """Samples from the policy as it is now."""
+
+    def sample(self, prompts: Sequence[list[int]], max_tokens: int, temperature: float | None = None) -> list[Sample]:
+        """Return one sample for each prompt (ids), of at most ``max_tokens`` ids including the end-of-turn token.
+
+        On a collective backend every rank must call equally often; ranks without work pass no prompts.
+        """
+        ...
+
+    def busy(self, prompts: int) -> bool:
+        """Whether there is work: on this rank, or on any rank where the backend is collective."""
+        ...
+
+
+class DesignerLike(Protocol):
+    """What a cycle needs of :class:`spade_envs.designer.Designer`."""
+
+    def prompt(self, document: Document, skill: str, rng: random.Random) -> DesignPrompt:
+        """Return the conversation that asks for one environment."""
+        ...
+
+    def admit(self, text: str, prompt: DesignPrompt) -> Attempt:
+        """Extract, validate and compare a reply; nothing is written to the memory."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class CycleConfig:
+    """Sizes, budgets and pay of one cycle on one rank."""
+
+    designs: int = 6  # programs for each document
+    plays: int = 6  # episodes of each environment, plain; as many again hinted
+    hinted: bool = True
+    places: int = 18  # environments that can be played
+    slots: int = 126  # rows of the training batch
+    design_tokens: int = 8192
+    hint_tokens: int = 512
+    hint_temperature: float = 0.3
+    context_tokens: int = 32_768  # prompt and completion of one row
+    reward: DesignerReward = "blend"
+    penalties: Penalties = field(default_factory=Penalties)
+
+
+class Design(NamedTuple):
+    """One document to design environments for."""
+
+    document: Document
+    skill: str
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What one cycle works on.
+
+    ``replays`` are candidates in order of preference: they fill the ``reserved`` places, and the places that
+    refused programs leave free.
+    """
+
+    seed: int
+    designs: tuple[Design, ...] = ()
+    replays: tuple[EnvironmentRecord, ...] = ()
+    reserved: int = 0
+
+
+@dataclass(slots=True)
+class Played:
+    """One environment of the cycle with its episodes."""
+
+    record: EnvironmentRecord
+    program: Program
+    seeds: list[int]
+    fresh: bool  # written in this cycle
+    plain: list[Episode] = field(default_factory=list)
+    hinted: list[Episode] = field(default_factory=list)
+
+    def returns(self, *, hinted: bool) -> tuple[float, ...]:
+        """Returns of the episodes in which the program did not fail."""
+        episodes = self.hinted if hinted else self.plain
+        return tuple(e.return_ for e in episodes if e.stop is not StopReason.PROGRAM_ERROR)
+
+    @property
+    def errors(self) -> list[str]:
+        """What the program did wrong in play."""
+        return [e.error for e in self.plain + self.hinted if e.stop is StopReason.PROGRAM_ERROR]
+
+
+@dataclass(slots=True)
+class Written:
+    """One reply of the designer and what became of it."""
+
+    row: Row
+    attempt: Attempt
+    played: Played | None = None
+    outcome: DesignOutcome = field(default_factory=lambda: DesignOutcome("refused"))
+
+
+@dataclass(slots=True)
+class Cycle:
+    """Everything that came out of one cycle on one rank."""
+
+    rows: list[Row]  # exactly ``CycleConfig.slots``
+    written: list[Written]
+    played: list[Played]
+    seconds: dict[str, float]  # of each stage, wall-clock

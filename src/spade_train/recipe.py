@@ -1,0 +1,161 @@
+"""From a configuration to a trained adapter: what ``spade train`` and ``spade quickstart`` call."""
+
+from __future__ import annotations
+
+import logging
+import os
+import shutil
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from spade_train.callbacks import last_checkpoint, read_metrics
+from spade_train.config import ConfigError, SpadeConfig
+from spade_train.selfplay import SelfPlay
+from spade_train.trl_adapter import exact_lora_sync
+
+if TYPE_CHECKING:
+    from transformers import TrainerCallback
+    from trl import GRPOTrainer
+
+logger = logging.getLogger(__name__)
+
+ADAPTER_FOLDER = "adapter"
+
+
+@dataclass(slots=True)
+class Training:
+    """A trainer ready to run and the session behind it. A context manager that closes the session."""
+
+    trainer: GRPOTrainer
+    session: SelfPlay
+
+    def __enter__(self) -> Training:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.session.close()
+
+
+@dataclass(frozen=True, slots=True)
+class RunResult:
+    """Where a finished run left what."""
+
+    output_dir: Path
+    adapter: Path  # load it with peft.PeftModel.from_pretrained(base, adapter)
+    steps: int
+    metrics: list[dict[str, Any]]  # the lines of metrics.jsonl, oldest first
+
+
+def load_policy(config: SpadeConfig) -> tuple[Any, Any]:
+    """Load the policy and its tokenizer: the embedded nano model, a directory, or a Hugging Face id.
+
+    Raises:
+        ConfigError: if it cannot be loaded.
+    """
+    import torch
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    from spade_envs.models.transformers import NANO_FOLDER
+
+    name = str(NANO_FOLDER) if config.model == "nano" else config.model
+    settings: dict[str, Any] = {"dtype": torch.bfloat16 if config.bf16 else torch.float32}
+    settings |= config.model_init_kwargs or {}
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(name, padding_side="left", trust_remote_code=config.trust_remote_code)
+        model = AutoModelForCausalLM.from_pretrained(name, trust_remote_code=config.trust_remote_code, **settings)
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"model {config.model!r} cannot be loaded: {error}") from error
+    if tokenizer.pad_token_id is None:
+        tokenizer.pad_token = tokenizer.eos_token
+    return model, tokenizer
+
+
+def build_trainer(
+    config: SpadeConfig,
+    *,
+    policy: tuple[Any, Any] | None = None,
+    session: SelfPlay | None = None,
+    callbacks: Sequence[TrainerCallback] = (),
+) -> Training:
+    """Put a stock ``GRPOTrainer`` together.
+
+    Args:
+        config: the run.
+        policy: model and tokenizer, if they are loaded already.
+        session: what the run holds besides, if it is open already.
+        callbacks: further callbacks, e.g. a progress display.
+    """
+    from peft import LoraConfig
+    from trl import GRPOTrainer
+
+    model, tokenizer = policy or load_policy(config)
+    if session is None:
+        context = int(getattr(model.config.get_text_config(), "max_position_embeddings", 0))
+        session = SelfPlay.from_config(config, tokenizer, context_tokens=context)
+    targets = config.lora_targets
+    adapter = LoraConfig(
+        r=config.lora_r,
+        lora_alpha=config.lora_alpha,
+        target_modules=targets if targets == "all-linear" else [name.strip() for name in targets.split(",")],
+        task_type="CAUSAL_LM",
+    )
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=".*rollout_func.*experimental.*")
+        trainer = GRPOTrainer(
+            model=model,
+            args=config,
+            train_dataset=session.dataset(),
+            processing_class=tokenizer,
+            peft_config=adapter,
+            rollout_func=session.rollout_func,
+            reward_funcs=session.reward,
+            callbacks=[*session.callbacks(), *callbacks],
+        )
+    exact_lora_sync(trainer)
+    return Training(trainer, session)
+
+
+def run(
+    config: SpadeConfig,
+    *,
+    resume: bool = False,
+    policy: tuple[Any, Any] | None = None,
+    session: SelfPlay | None = None,
+    callbacks: Sequence[TrainerCallback] = (),
+) -> RunResult:
+    """Train and save the adapter to ``<output_dir>/adapter``.
+
+    Args:
+        config: the run.
+        resume: go on from the last whole checkpoint in ``output_dir``, or start if there is none.
+        policy: model and tokenizer, if they are loaded already.
+        session: what the run holds besides, if it is open already; it is closed at the end.
+        callbacks: further callbacks.
+
+    Raises:
+        ResumeError: if ``output_dir`` holds a run and ``resume`` is off, or the checkpoint is another run's.
+    """
+    folder = Path(config.output_dir)
+    checkpoint = last_checkpoint(folder) if resume else None
+    if checkpoint is not None and config.process_index == 0:
+        _drop_partial(folder, checkpoint)
+    with build_trainer(config, policy=policy, session=session, callbacks=callbacks) as training:
+        trainer = training.trainer
+        trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
+        adapter = folder / ADAPTER_FOLDER
+        if config.process_index == 0:
+            trainer.accelerator.unwrap_model(trainer.model).save_pretrained(adapter)
+        trainer.accelerator.wait_for_everyone()
+        return RunResult(folder, adapter, int(trainer.state.global_step), read_metrics(folder))
+
+
+def _drop_partial(folder: Path, whole: Path) -> None:
+    """Remove newer checkpoints that a kill cut short, so that nobody resumes from them."""
+    step = int(whole.name.rsplit("-", 1)[1])
+    for path in folder.glob("checkpoint-*"):
+        if int(path.name.rsplit("-", 1)[1]) > step:
+            logger.warning("removing %s: it is not whole", os.fspath(path))
+            shutil.rmtree(path)

@@ -1,0 +1,241 @@
+"""One cycle of self-play: design, validate, play with and without the hint, turn both roles into rows.
+
+Nothing here knows a trainer. A :class:`~spade_train.cycle.Sampler` turns prompt ids into sampled ids; the designer,
+the sandbox and :mod:`spade_envs.play` do the rest. Sampled ids are only ever appended to rows, never encoded again.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections import Counter
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from spade_envs.batching import run_operations
+from spade_envs.play import Episode, PlayConfig, PlayTask, StopReason, advance_episodes, start_episodes, stop_episodes
+from spade_envs.record import EnvironmentRecord
+from spade_envs.sandbox.types import Operation, ProgramError
+from spade_train.cycle import Cycle, CycleConfig, Design, DesignerLike, Plan, Played, Sample, Sampler, Written
+from spade_train.rewards import DesignOutcome, designer_reward
+from spade_train.rows import Row
+from spade_train.tokens import ChatTokens
+
+if TYPE_CHECKING:
+    from spade_envs.designer import DesignPrompt
+    from spade_envs.designer.hints import HintWriter
+    from spade_envs.sandbox import Program, Sandbox
+
+_TIMEOUTS = ("timeout:", "quarantined:")
+
+
+class Rollout:
+    """Runs cycles.
+
+    Args:
+        tokens: renders conversations to ids.
+        designer: asks for and admits environments; None in fixed-pool training.
+        sandbox: runs the programs.
+        play: budgets, prompts and return mode of the episodes.
+        config: sizes of a cycle.
+        hints: asks for hints and judges them; None where programs carry their own hints.
+    """
+
+    def __init__(
+        self,
+        tokens: ChatTokens,
+        designer: DesignerLike | None,
+        sandbox: Sandbox,
+        play: PlayConfig,
+        config: CycleConfig,
+        hints: HintWriter | None = None,
+    ) -> None:
+        self.tokens, self.designer, self.sandbox = tokens, designer, sandbox
+        self.play, self.config, self.hints = play, config, hints
+
+    def run(self, plan: Plan, sampler: Sampler) -> Cycle:
+        """Run one cycle. The same plan, policy and sampler state give the same rows."""
+        rng = random.Random(plan.seed)
+        seconds: dict[str, float] = {}
+        clock = time.perf_counter()
+
+        def lap(stage: str) -> None:
+            nonlocal clock
+            now = time.perf_counter()
+            seconds[stage], clock = now - clock, now
+
+        asked = self._ask(plan.designs, rng)
+        samples = sampler.sample([ids for _, ids in asked], self.config.design_tokens) if plan.designs else []
+        lap("design")
+        written = [self._admit(prompt, ids, sample) for (prompt, ids), sample in zip(asked, samples, strict=True)]
+        lap("admit")
+        played = self._open(written, plan, rng)
+        try:
+            rows = self._play(played, sampler)
+        finally:
+            for one in played:
+                one.program.close()
+        lap("play")
+        self._pay(written)
+        return Cycle(self._fill([one.row for one in written] + rows), written, played, seconds)
+
+    def _ask(self, designs: Sequence[Design], rng: random.Random) -> list[tuple[DesignPrompt, list[int]]]:
+        """Return the prompts: all programs for one document answer the same one, so that they can be compared."""
+        if self.designer is None:
+            return []
+        prompts = [self.designer.prompt(design.document, design.skill, rng) for design in designs]
+        rendered = [(prompt, self.tokens.prompt(prompt.messages)) for prompt in prompts]
+        return [pair for pair in rendered for _ in range(self.config.designs)]
+
+    def _admit(self, prompt: DesignPrompt, ids: list[int], sample: Sample) -> Written:
+        assert self.designer is not None
+        row = Row("designer", prompt.skill, ids)
+        row.sampled(sample.ids, sample.logprobs)
+        return Written(row, self.designer.admit(self.tokens.decode(sample.ids), prompt))
+
+    def _open(self, written: Sequence[Written], plan: Plan, rng: random.Random) -> list[Played]:
+        """Open the programs to play: each admitted one once, then replays in the places that are left."""
+        by_id: dict[str, Played | None] = {}
+        for one in written:
+            record = one.attempt.record
+            if record is None or one.attempt.status != "admitted":
+                continue
+            if record.id not in by_id:
+                by_id[record.id] = self._opened(record, rng, fresh=True)
+            one.played = by_id[record.id]
+        played = [one for one in by_id.values() if one is not None]
+        room = self.config.places - len(played)
+        for record in plan.replays:
+            if room <= 0:
+                break
+            if record.id not in by_id and (replay := self._opened(record, rng, fresh=False)):
+                by_id[record.id] = replay
+                played.append(replay)
+                room -= 1
+        return played
+
+    def _opened(self, record: EnvironmentRecord, rng: random.Random, *, fresh: bool) -> Played | None:
+        seeds = [rng.randrange(2**31) for _ in range(self.config.plays)]
+        try:
+            return Played(record, self.sandbox.open(record.source, allow=record.allow), seeds, fresh)
+        except ProgramError:
+            return None
+
+    def _play(self, played: Sequence[Played], sampler: Sampler) -> list[Row]:
+        """Play everything, plain and hinted, in one lock step; return the rows of the plain episodes."""
+        tasks = [PlayTask(one.program, seed, None, one.record.id) for one in played for seed in one.seeds]
+        owners = [one for one in played for _ in one.seeds]
+        plain = len(tasks)
+        for one, hints in self._hints(played, sampler):
+            tasks += [PlayTask(one.program, seed, hint, one.record.id) for seed, hint in zip(one.seeds, hints)]
+            owners += [one] * len(hints)
+        episodes = start_episodes(self.sandbox, tasks, self.play)
+        rows = [
+            Row("agent", e.task.key, self.tokens.prompt(e.messages) if e.stop is None else [self.tokens.eos])
+            for e in episodes
+        ]
+        self._converse(list(zip(episodes, rows, strict=True)), sampler)
+        for index, (owner, episode, row) in enumerate(zip(owners, episodes, rows, strict=True)):
+            (owner.plain if index < plain else owner.hinted).append(episode)
+            row.reward = None if episode.stop is StopReason.PROGRAM_ERROR else episode.return_
+        return [row for row in rows[:plain] if row.completion_ids]
+
+    def _hints(self, played: Sequence[Played], sampler: Sampler) -> list[tuple[Played, list[str]]]:
+        """Return the hint of each seed for the new environments that have one."""
+        if not self.config.hinted:
+            return []
+        fresh = [one for one in played if one.fresh]
+        if self.hints is not None:
+            return [(one, [one.record.hint] * len(one.seeds)) for one in self._write_hints(fresh, sampler)]
+        requests: list[tuple[Program, Operation]] = []
+        for one in fresh:
+            for seed in one.seeds:
+                session = one.program.new_session_number()
+                steps: tuple[tuple[str, Any], ...] = (("make", {}), ("reset", seed), ("hint", None), ("close", None))
+                requests += [(one.program, Operation(name, session, value)) for name, value in steps]
+        said = iter([outcome.value for outcome in run_operations(self.sandbox, requests)[2::4]])
+        own = [(one, [next(said) or "" for _ in one.seeds]) for one in fresh]
+        return [(one, hints) for one, hints in own if all(hints)]
+
+    def _write_hints(self, fresh: Sequence[Played], sampler: Sampler) -> list[Played]:
+        """Let the policy write hints; a hint that gives the answer away is dropped, and with it the hinted plays."""
+        assert self.hints is not None
+        prompts = [self.tokens.prompt(self.hints.messages(one.record)) for one in fresh]
+        if not sampler.busy(len(prompts)):
+            return []
+        samples = sampler.sample(prompts, self.config.hint_tokens, self.config.hint_temperature)
+        for one, sample in zip(fresh, samples, strict=True):
+            one.record = self.hints.judged(one.record, self.tokens.decode(sample.ids))
+        return [one for one in fresh if one.record.hint]
+
+    def _converse(self, pairs: Sequence[tuple[Episode, Row]], sampler: Sampler) -> None:
+        """Play to the end, one batch of turns at a time."""
+        live = self._that_fit([(episode, row, []) for episode, row in pairs if episode.stop is None])
+        while sampler.busy(len(live)):
+            longest = max((episode.remaining_tokens for episode, _ in live), default=1)
+            samples = sampler.sample([row.context for _, row in live], longest)
+            replies = []
+            for (episode, row), sample in zip(live, samples, strict=True):
+                limit = episode.remaining_tokens  # the batch is sampled with the longest one
+                row.sampled(sample.ids[:limit], None if sample.logprobs is None else sample.logprobs[:limit])
+                replies.append((episode, self.tokens.decode(sample.ids[:limit]), len(sample.ids[:limit])))
+            advance_episodes(self.sandbox, replies)
+            going = []
+            for episode, row in live:
+                if episode.stop is None:
+                    closed = bool(row.completion_ids) and row.completion_ids[-1] == self.tokens.eos
+                    going.append(
+                        (episode, row, self.tokens.observation(episode.messages[-1]["content"], closed=closed))
+                    )
+            live = self._that_fit(going)
+
+    def _that_fit(self, turns: Sequence[tuple[Episode, Row, list[int]]]) -> list[tuple[Episode, Row]]:
+        """Append observations where the next turn still fits into the context; stop the other episodes."""
+        live = []
+        for episode, row, observation in turns:
+            length = len(row.prompt_ids) + len(row.completion_ids) + len(observation)
+            if length + episode.remaining_tokens > self.config.context_tokens:
+                stop_episodes(self.sandbox, [episode], StopReason.CONTEXT_LIMIT)
+                continue
+            row.given(observation, with_logprobs=bool(row.logprobs))
+            live.append((episode, row))
+        return live
+
+    def _pay(self, written: Sequence[Written]) -> None:
+        copies = Counter(id(one.played) for one in written if one.played is not None)
+        for one in written:
+            if one.played is None:
+                status = one.attempt.status
+                one.outcome = DesignOutcome(
+                    "refused" if status == "admitted" else str(status), timed_out=_timed_out(one)
+                )
+            else:
+                plain, hinted = one.played.returns(hinted=False), one.played.returns(hinted=True)
+                if not one.played.hinted:
+                    hinted = plain  # no hint: nothing that a hint could have gained
+                errors = one.played.errors
+                one.outcome = DesignOutcome(
+                    "failed" if errors else "admitted",
+                    plain,
+                    hinted,
+                    timed_out=any(error.startswith(_TIMEOUTS) for error in errors),
+                    copies=copies[id(one.played)],
+                )
+            one.row.reward = designer_reward(self.config.reward, one.outcome, self.config.penalties)
+
+    def _fill(self, rows: list[Row]) -> list[Row]:
+        """Bring the rows to the fixed number of slots."""
+        if len(rows) > self.config.slots:
+            raise ValueError(f"a cycle made {len(rows)} rows for {self.config.slots} slots")
+        scored = any(row.logprobs for row in rows)
+        for row in rows:
+            if not row.completion_ids:
+                row.given([self.tokens.eos], with_logprobs=scored)
+        spare = self.config.slots - len(rows)
+        return rows + [Row.padding(self.tokens.eos, with_logprobs=scored) for _ in range(spare)]
+
+
+def _timed_out(one: Written) -> bool:
+    """Whether the validator refused the program because it ran too long."""
+    report = one.attempt.report
+    return report is not None and any("timeout" in finding.reason for finding in report.refusals)

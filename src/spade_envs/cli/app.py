@@ -12,6 +12,7 @@ import typer
 
 from spade_envs.cli import browse, doctor, generate, play, validate
 from spade_envs.cli.console import fail
+from spade_envs.designer.generate import GenerateError
 from spade_envs.models.base import ModelError
 from spade_envs.sandbox.types import SandboxError
 
@@ -56,7 +57,7 @@ def run() -> None:
     _add_commands()
     try:
         app()
-    except (ModelError, SandboxError) as error:
+    except (ModelError, SandboxError, GenerateError) as error:
         fail(str(error))
     except (OSError, ValueError, LookupError) as error:
         message = error.args[0] if isinstance(error, KeyError) and error.args else error

@@ -49,7 +49,12 @@ def _table(title: str, rows: list[dict[str, Any]], scores: list[float] | None = 
         table.add_column(name, justify="right")
     for index, row in enumerate(rows):
         cells = [f"{scores[index]:.3f}"] if scores is not None else []
-        cells += [shown(row["env_id"]), shown(row["skill"], 24), shown(row["generator"], 20), "✓" if row["proven"] else ""]
+        cells += [
+            shown(row["env_id"]),
+            shown(row["skill"], 24),
+            shown(row["generator"], 20),
+            "✓" if row["proven"] else "",
+        ]
         cells += [str(row["plays"]), _number(row["win_rate"]), _number(row["regret"])]
         table.add_row(*cells)
     return table

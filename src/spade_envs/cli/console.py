@@ -26,7 +26,7 @@ IsolationOption = Annotated[
     str,
     typer.Option(
         "--isolation",
-        help="Lowest isolation to accept for generated code: full, partial or static. Below full it is a risk you take.",
+        help="Lowest isolation to accept for generated code: full, partial or static; below full is a risk.",
     ),
 ]
 
@@ -54,7 +54,7 @@ def check_isolation(level: str) -> Any:
 
 
 def shown(text: str, limit: int = 0) -> str:
-    """Return untrusted ``text`` made safe for a terminal: control characters visible, markup inert, cut to ``limit``."""
+    """Return untrusted ``text`` made safe for a terminal: control characters visible, markup inert, cut."""
     clean = "".join(ch if ch in "\n\t" or ch.isprintable() else f"\\x{ord(ch):02x}" for ch in text)
     if limit and len(clean) > limit:
         clean = clean[: limit - 1] + "…"

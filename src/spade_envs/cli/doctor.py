@@ -31,8 +31,8 @@ def _accelerator() -> str:
     if importlib.util.find_spec("torch") is None:
         return "unknown (torch is not installed)"
     code = (
-        "import torch; print('cuda: ' + ', '.join(torch.cuda.get_device_name(i) for i in range(torch.cuda.device_count()))"
-        " if torch.cuda.is_available() else 'mps' if torch.backends.mps.is_available() else 'none (CPU)')"
+        "import torch; names = [torch.cuda.get_device_name(i) for i in range(torch.cuda.device_count())]; "
+        "print('cuda: ' + ', '.join(names) if torch.cuda.is_available() else 'mps' if torch.backends.mps.is_available() else 'none (CPU)')"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False)
     return done.stdout.strip() or f"torch fails to load: {done.stderr.strip().splitlines()[-1:]}"
@@ -86,9 +86,13 @@ def doctor(as_json: JsonOption = False) -> None:
     colour = {"full": "green", "partial": "yellow"}.get(sandbox["level"], "red")
     out.print(f"isolation    [{colour}]{sandbox['level']}[/]")
     for layer, state in sandbox["layers"].items():
-        out.print(f"  {'[green]✓[/]' if state == 'on' else '[red]✗[/]'} {layer}" + ("" if state == "on" else f": {state}"))
+        out.print(
+            f"  {'[green]✓[/]' if state == 'on' else '[red]✗[/]'} {layer}" + ("" if state == "on" else f": {state}")
+        )
     out.print(f"memory       {facts['memory']['folder']} ({facts['memory']['environments']} environments)")
-    out.print("packages     " + ", ".join(f"{name} {version}" for name, version in facts["packages"].items() if version))
+    out.print(
+        "packages     " + ", ".join(f"{name} {version}" for name, version in facts["packages"].items() if version)
+    )
     for row in facts["missing"]:
         optional = "" if row in needed else " (optional)"
         out.print(f"missing      {row['package']}{optional}: {row['get']}", markup=False)

@@ -1,3 +1,150 @@
 """``spade generate``: documents in, validated and registered environments out."""
 
 from __future__ import annotations
+
+import dataclasses
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from spade_envs.cli.console import (
+    IsolationOption,
+    JsonOption,
+    MemoryOption,
+    check_isolation,
+    err,
+    out,
+    print_json,
+    progress,
+    shown,
+)
+
+if TYPE_CHECKING:
+    from spade_envs.designer.attempt import Attempt, DesignPrompt
+    from spade_envs.designer.generate import GenerateSummary
+
+
+def _print_prompt(prompt: DesignPrompt) -> None:
+    for message in prompt.messages:
+        out.print(f"[bold cyan]{message['role']}[/]")
+        out.print(shown(message["content"]))
+
+
+def _print_summary(summary: GenerateSummary, seconds: float, folder: Path, log: Path) -> None:
+    out.print(
+        f"{summary.admitted} environments of {summary.attempts} attempts in {seconds:.0f} s, "
+        f"{summary.completion_tokens} tokens written · memory {shown(str(folder))}"
+    )
+    for cause, count in summary.causes.most_common():
+        if cause not in ("admitted", "surplus"):
+            out.print(f"  refused  {shown(cause):24} {count}")
+    out.print(f"  attempts {shown(str(log))}")
+
+
+def generate(
+    corpus: Annotated[
+        str | None,
+        typer.Option(
+            help="Documents: JSONL, Parquet, a folder of texts, builtin:nano. Default with nano: builtin:nano."
+        ),
+    ] = None,
+    model: Annotated[
+        str, typer.Option(help="nano, hf:<folder or hub id>, openai:<model> (key from OPENAI_API_KEY).")
+    ] = "nano",
+    count: Annotated[int, typer.Option("-n", "--count", min=1, help="Environments to have in the end.")] = 100,
+    memory: MemoryOption = None,
+    prompts: Annotated[
+        str | None, typer.Option(help="Prompt set: nano, games or a folder. Default: nano for nano, else games.")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Fixes documents, exemplars and sampling.")] = 0,
+    run: Annotated[str | None, typer.Option(help="Name of the run in the memory. Default: generate-<seed>.")] = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on with a run that was killed, to the same set.")
+    ] = False,
+    round_size: Annotated[int, typer.Option(min=1, help="Attempts of a round; also the batch for the model.")] = 32,
+    max_attempts: Annotated[int | None, typer.Option(min=1, help="Give up after so many replies.")] = None,
+    temperature: Annotated[float | None, typer.Option(min=0, help="Default: the prompt set's.")] = None,
+    max_tokens: Annotated[int | None, typer.Option(min=1, help="Longest reply. Default: the prompt set's.")] = None,
+    field: Annotated[
+        str | None, typer.Option(help="Column or key that holds the text. Default: text, orig_doc.")
+    ] = None,
+    base_url: Annotated[str | None, typer.Option(help="Endpoint of an openai:… model.")] = None,
+    concurrency: Annotated[int, typer.Option(min=1, help="Requests at once, for an endpoint.")] = 16,
+    licence: Annotated[str, typer.Option(help="Stored in the records.")] = "",
+    log: Annotated[
+        Path | None, typer.Option(help="JSON lines of every attempt. Default: attempts.jsonl in the memory.")
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Print the first prompt and stop; no model is loaded.")
+    ] = False,
+    isolation: IsolationOption = "full",
+    as_json: JsonOption = False,
+) -> None:
+    """Let a model write environments from documents; validate, store and register each.
+
+    Exactly `-n` environments are in the memory's run at the end. A killed run goes on with `--resume`.
+
+    Example: `spade generate --model nano -n 20 --memory m --seed 1`
+    """
+    from spade_envs.corpus import Corpus
+    from spade_envs.designer import Designer, PromptSet, preview
+    from spade_envs.designer.generate import generate as run_generation
+    from spade_envs.memory import Memory, default_home
+    from spade_envs.models import load_model
+    from spade_envs.sandbox import Sandbox
+
+    prompt_set = PromptSet.load(prompts or ("nano" if model == "nano" else "games"))
+    if corpus is None and prompt_set.name != "nano":
+        raise ValueError("--corpus is needed: a JSONL or Parquet file, or a folder of .txt and .md files")
+    documents = Corpus.open(corpus or "builtin:nano", field=field)
+    sampling = prompt_set.designer_sampling
+    if temperature is not None:
+        sampling = dataclasses.replace(sampling, temperature=temperature)
+    if max_tokens is not None:
+        sampling = dataclasses.replace(sampling, max_tokens=max_tokens)
+    folder = memory or default_home()
+    log = log or folder / "attempts.jsonl"
+    with Sandbox(minimum_isolation=check_isolation(isolation)) as sandbox, Memory.open(folder) as store:
+        designer = Designer(prompt_set, store, sandbox, generator=model, licence=licence)
+        if dry_run:
+            _print_prompt(preview(documents, designer, seed=seed))
+            return
+        chat = load_model(model, base_url=base_url, concurrency=concurrency)
+        name = run or f"generate-{seed}"
+        admitted = store.progress(name)[1].get("admitted", 0) if resume else 0
+        attempts, start = 0, time.monotonic()
+        try:
+            with progress("generate", count) as advance:
+
+                def note(attempt: Attempt) -> None:
+                    nonlocal admitted, attempts
+                    attempts += 1
+                    admitted += attempt.status == "admitted"
+                    advance(admitted, f"{attempts} attempts, last: {attempt.cause}")
+
+                summary = run_generation(
+                    chat,
+                    documents,
+                    designer,
+                    store,
+                    count=count,
+                    seed=seed,
+                    run=name,
+                    round_size=round_size,
+                    sampling=sampling,
+                    max_attempts=max_attempts,
+                    log=log,
+                    resume=resume,
+                    on_attempt=note,
+                )
+        finally:
+            chat.close()
+        ids = [record.env_id for record in store.records(run=name)]
+    for reason, number in documents.skipped.items():
+        err.print(f"[yellow]corpus: {number} rows skipped: {shown(reason)}[/]")
+    if as_json:
+        print_json({**summary.to_dict(), "memory": str(folder), "log": str(log), "env_ids": ids})
+    else:
+        _print_summary(summary, time.monotonic() - start, folder, log)

@@ -12,6 +12,7 @@ from spade_envs.cli.console import IsolationOption, JsonOption, MemoryOption, ch
 
 if TYPE_CHECKING:
     from spade_envs.episode import Episode
+    from spade_envs.sandbox import Program
 
 
 def _find(target: str, memory: Path | None) -> tuple[str, str, tuple[str, ...], str, int]:
@@ -24,6 +25,21 @@ def _find(target: str, memory: Path | None) -> tuple[str, str, tuple[str, ...], 
     with Memory.open(memory, read_only=True) as store:
         record = store.get(target)
     return record.env_id, record.source, record.allow, record.hint, record.max_turns
+
+
+def _own_hint(program: Program, seed: int, label: str) -> str:
+    """Return what the program's own ``hint()`` says at the start of the episode with this seed.
+
+    Raises:
+        ValueError: if it says nothing.
+    """
+    session = program.session()
+    session.reset(seed)
+    text = session.hint()
+    session.close()
+    if not text:
+        raise ValueError(f"{label} has no hint: none is stored and its program offers no hint()")
+    return text
 
 
 def _print(episode: Episode) -> None:
@@ -44,7 +60,8 @@ def _print(episode: Episode) -> None:
 def play(
     target: Annotated[str, typer.Argument(help="An environment of the memory (id), or a program (FILE.py).")],
     agent: Annotated[
-        str, typer.Option("--agent", "-a", help="human, random, know-nothing, solution, or a model: nano, hf:…, openai:…")
+        str,
+        typer.Option("--agent", "-a", help="human, random, know-nothing, solution, or a model: nano, hf:…, openai:…"),
     ] = "human",
     hint: Annotated[bool, typer.Option("--hint", help="Show the hint in the first observation.")] = False,
     seed: Annotated[int, typer.Option("--seed", help="Seed of the episode and of sampling.")] = 0,
@@ -77,26 +94,20 @@ def play(
     if max_turns:
         config = replace(config, max_turns=max_turns)
     with Sandbox(minimum_isolation=check_isolation(isolation)) as sandbox:
-        with sandbox.open(source, allow=allow) as program:
-            text = stored_hint or None
-            if hint and text is None:
-                session = program.session()
-                session.reset(seed)
-                text = session.hint()
-                if not text:
-                    raise ValueError(f"{label} has no hint: it stores none and its program offers no hint()")
-            task = PlayTask(program, seed, hint=text if hint else None, key=label)
-            if scripted:
-                player = scripted_player(agent, sandbox=sandbox, seed=seed)
-                (episode,) = play_episodes(player, [task], sandbox, config)
-            else:
-                from spade_envs.models import load_model
+        program = sandbox.open(source, allow=allow)
+        text = stored_hint or (_own_hint(program, seed, label) if hint else "")
+        task = PlayTask(program, seed, hint=text if hint else None, key=label)
+        if scripted:
+            player = scripted_player(agent, sandbox=sandbox, seed=seed)
+            (episode,) = play_episodes(player, [task], sandbox, config)
+        else:
+            from spade_envs.models import load_model
 
-                model = load_model(agent, base_url=base_url)
-                try:
-                    (episode,) = play_episodes(model, [task], sandbox, config, sampling)
-                finally:
-                    model.close()
+            model = load_model(agent, base_url=base_url)
+            try:
+                (episode,) = play_episodes(model, [task], sandbox, config, sampling)
+            finally:
+                model.close()
     if as_json:
         print_json({"environment": label, "agent": agent, **episode.to_dict()})
     else:

@@ -1,0 +1,86 @@
+"""``spade train`` and ``spade quickstart``."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+import yaml
+
+from spade_envs.cli.console import JsonOption, err, out, print_json, shown
+
+
+def _overrides(pairs: list[str]) -> dict[str, Any]:
+    """Read ``name=value`` pairs; values are YAML, so numbers, booleans and null come as such.
+
+    Raises:
+        ValueError: if a pair has no ``=``.
+    """
+    values: dict[str, Any] = {}
+    for pair in pairs:
+        name, equals, value = pair.partition("=")
+        if not equals:
+            raise ValueError(f"--set takes name=value, got {pair!r}")
+        values[name] = yaml.safe_load(value)
+    return values
+
+
+def train(
+    config: Annotated[Path, typer.Option("--config", "-c", help="Recipe: a YAML mapping of settings.")],
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="Run folder, instead of the recipe's.")] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on from the last whole checkpoint.")] = False,
+    changes: Annotated[list[str] | None, typer.Option("--set", help="Replace a setting: name=value.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Instead of the recipe's.")] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the resolved settings and stop.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Train one policy as designer and agent, by a recipe.
+
+    Example: `spade train --config examples/recipes/nano_cpu.yaml --output runs/nano --set max_steps=10`
+    """
+    from spade_train.config import load_recipe
+
+    overrides = _overrides(changes or [])
+    if output is not None:
+        overrides["output_dir"] = str(output)
+    if seed is not None:
+        overrides["seed"] = seed
+    settings = load_recipe(config, **overrides)
+    if dry_run:
+        known = {name: getattr(settings, name) for name in settings.__dataclass_fields__}
+        out.print(shown(yaml.safe_dump({k: v for k, v in known.items() if isinstance(v, str | int | float | None)})))
+        return
+
+    from spade_train.recipe import run
+
+    result = run(settings, resume=resume)
+    last = result.metrics[-1] if result.metrics else {}
+    if as_json:
+        print_json({"output": str(result.output_dir), "adapter": str(result.adapter), "steps": result.steps, **last})
+    elif settings.process_index == 0:
+        out.print(f"{result.steps} steps · adapter {shown(str(result.adapter))}")
+
+
+def quickstart(
+    output: Annotated[Path, typer.Option("--output", "-o", help="Run folder; a number is added if it exists.")] = Path(
+        "runs/quickstart"
+    ),
+    environments: Annotated[int, typer.Option("-n", min=4, help="Environments to generate before training.")] = 40,
+    steps: Annotated[int, typer.Option(min=1, help="Training iterations.")] = 40,
+    seed: Annotated[int, typer.Option(help="Fixes everything: same seed, same run.")] = 0,
+    as_json: JsonOption = False,
+) -> None:
+    """Run the whole loop on the embedded model: CPU, offline, minutes; ends with a report in HTML.
+
+    Example: `spade quickstart --output runs/first --seed 1`
+    """
+    try:
+        from spade_train.quickstart import run_quickstart
+    except ImportError as error:
+        err.print(f"[bold red]error:[/] {shown(str(error))}. Install the trainer: pip install 'spade-envs[train]'")
+        sys.exit(2)
+    summary = run_quickstart(output, environments=environments, steps=steps, seed=seed)
+    if as_json:
+        print_json(summary)

@@ -1,0 +1,130 @@
+"""Randomness and time for generated code: everything comes from the running instance's own generator.
+
+Module-level ``random`` functions, unseeded ``random.Random()`` objects, ``numpy.random`` functions and ``uuid4`` all
+draw from the generator that :func:`use_generator` installed last (the worker installs the instance's own before every
+operation). So an episode depends on its seed alone: not on the other instances, the process, or the time of day.
+"""
+
+from __future__ import annotations
+
+import datetime as _datetime
+import random as _random
+import time as _time
+import uuid as _uuid
+from collections.abc import Callable
+from typing import Any
+
+NOW = 1_735_689_600.0
+"""The time that generated code sees, in seconds since 1970: always 2025-01-01 00:00 UTC."""
+
+
+class _Current:
+    rng: _random.Random = _random.Random(0)
+
+
+def use_generator(rng: _random.Random) -> None:
+    """Make ``rng`` the source of all randomness of generated code until the next call."""
+    _Current.rng = rng
+
+
+def current_generator() -> _random.Random:
+    """Return the generator installed last."""
+    return _Current.rng
+
+
+def dispatch(name: str) -> Callable[..., Any]:
+    """Return a function that calls method ``name`` of the current generator."""
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return getattr(_Current.rng, name)(*args, **kwargs)
+
+    call.__name__ = call.__qualname__ = name
+    return call
+
+
+def seed(a: Any = None, version: int = 2) -> None:
+    """Seed the current generator; without a seed it goes on from where it is."""
+    if a is not None:
+        _Current.rng.seed(a, version)
+
+
+class Random(_random.Random):
+    """``random.Random`` whose unseeded objects are seeded from the current generator."""
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Random:
+        # the C constructor would ask the operating system for a seed
+        return super().__new__(cls, 0)  # type: ignore[call-arg]
+
+    def __init__(self, x: Any = None) -> None:
+        super().__init__(_Current.rng.getrandbits(64) if x is None else x)
+
+    def seed(self, a: Any = None, version: int = 2) -> None:
+        """Seed; without a seed, from the current generator."""
+        super().seed(_Current.rng.getrandbits(64) if a is None else a, version)
+
+    def __reduce__(self) -> Any:
+        # the inherited form would call cls(), which draws from the current generator
+        return _blank, (type(self),), self.getstate()
+
+
+def _blank(cls: type[Random]) -> Random:
+    return cls.__new__(cls)
+
+
+Random.__module__ = "random"
+
+
+def uuid4() -> _uuid.UUID:
+    """Return a random UUID drawn from the current generator."""
+    return _uuid.UUID(int=_Current.rng.getrandbits(128), version=4)
+
+
+# -- time: it stands still ----------------------------------------------------------------------------
+_MOMENT = _datetime.datetime(2025, 1, 1, tzinfo=_datetime.UTC)
+
+
+class _Datetime(_datetime.datetime):
+    @classmethod
+    def now(cls, tz: _datetime.tzinfo | None = None) -> Any:
+        moment = _MOMENT if tz is None else _MOMENT.astimezone(tz)
+        return cls(*moment.timetuple()[:6], tzinfo=tz)
+
+    @classmethod
+    def utcnow(cls) -> Any:
+        return cls(*_MOMENT.timetuple()[:6])
+
+    @classmethod
+    def today(cls) -> Any:
+        return cls(*_MOMENT.timetuple()[:6])
+
+
+class _Date(_datetime.date):
+    @classmethod
+    def today(cls) -> Any:
+        return cls(*_MOMENT.timetuple()[:3])
+
+
+for _kind, _name in ((_Datetime, "datetime.datetime"), (_Date, "datetime.date")):
+    _kind.__name__ = _name  # repr() of a date shows the name of its type
+    _kind.__qualname__ = _name.partition(".")[2]
+    _kind.__module__ = "datetime"
+
+TIME: dict[str, Any] = {
+    "time": lambda: NOW,
+    "time_ns": lambda: int(NOW) * 10**9,
+    "perf_counter": lambda: 0.0,
+    "perf_counter_ns": lambda: 0,
+    "monotonic": lambda: 0.0,
+    "process_time": lambda: 0.0,
+    "sleep": lambda seconds=0: None,
+    "gmtime": lambda seconds=NOW: _time.gmtime(NOW if seconds is None else seconds),
+    "localtime": lambda seconds=NOW: _time.gmtime(NOW if seconds is None else seconds),
+    "strftime": lambda template, moment=None: _time.strftime(template, moment or _time.gmtime(NOW)),
+}
+"""Wrappers for the ``time`` module."""
+
+DATETIME: dict[str, Any] = {"datetime": _Datetime, "date": _Date}
+"""Replacements for names of the ``datetime`` module."""
+
+RANDOM: dict[str, Any] = {"Random": Random, "seed": seed}
+"""Replacements for names of the ``random`` module; the rest dispatches by name."""

@@ -1,0 +1,148 @@
+"""Loading a generated program inside its worker: compile, run in a guarded namespace, find its class.
+
+Nothing here isolates anything by itself: call it in a jailed worker process only.
+"""
+
+from __future__ import annotations
+
+import builtins
+import enum
+import sys
+import types
+import typing
+from collections.abc import Iterable
+from typing import Any
+
+from . import guards
+from .allowlist import PREBOUND, PREBOUND_MODULES
+from .generator import use_generator
+from .modules import importer, load_all, load_module
+from .names import PROGRAM_MODULE
+from .policy import compile_program
+from .types import ProtocolViolation
+from .wrappers import silent
+
+__all__ = ["harden", "load_program", "make_namespace", "use_generator", "warm"]
+
+_BUILTINS = (
+    "abs all any ascii bin bool bytearray bytes callable chr classmethod complex dict divmod enumerate filter float "
+    "format frozenset hash hex id int isinstance issubclass iter len list map max min next object oct ord pow property "
+    "range repr reversed round set slice sorted staticmethod str sum super tuple zip True False None NotImplemented "
+    "Ellipsis __debug__ ArithmeticError AssertionError AttributeError BaseException EOFError Exception "
+    "FloatingPointError GeneratorExit ImportError IndexError IndentationError IOError KeyError KeyboardInterrupt "
+    "LookupError MemoryError ModuleNotFoundError NameError NotImplementedError OSError OverflowError PermissionError "
+    "FileNotFoundError ConnectionError RecursionError RuntimeError StopIteration UnicodeError "
+    "SyntaxError SystemExit TimeoutError TypeError UnboundLocalError UnicodeDecodeError UnicodeEncodeError "
+    "ValueError Warning UserWarning DeprecationWarning RuntimeWarning ZeroDivisionError"
+)
+_ENCODINGS = ("ascii", "latin-1", "utf-8", "utf-16", "utf-32", "cp1252", "unicode_escape", "rot13", "hex", "base64")
+
+
+def warm(optional: Iterable[str] = ()) -> None:
+    """Import every allow-listed module and whatever it loads late; call it once, before the jail closes.
+
+    ``optional`` names opt-in modules (``"numpy"``): a program that asks for one must run in a process warmed with it,
+    because nothing can be imported any more in the jail.
+    """
+    import _strptime  # type: ignore[import-not-found]  # noqa: F401
+    import codecs
+    import hashlib
+    import unicodedata  # noqa: F401
+
+    load_all(frozenset(optional))
+    for name in _ENCODINGS:
+        codecs.lookup(name)
+    for algorithm in ("md5", "sha1", "sha256", "sha512"):
+        hashlib.new(algorithm).hexdigest()
+    load_program(
+        "class WarmEnv:\n    def reset(self, seed=None):\n        return '', {}\n    def step(self, action):\n"
+        "        return '', 0.0, True, False, {}\n"
+    )
+    guards.own_classes.clear()
+
+
+def harden() -> None:
+    """Close ways of this interpreter that no proxy can: call it once, in a process that only runs generated code."""
+    _refuse_functional_enums()
+    program = types.ModuleType(PROGRAM_MODULE)
+    sys.modules[PROGRAM_MODULE] = program  # dataclasses and typing look a class's module up
+
+
+def _refuse_functional_enums() -> None:
+    original = enum.EnumMeta.__call__
+    if getattr(original, "__name__", "") == "call_without_names":
+        return
+
+    def call_without_names(cls: Any, *args: Any, **kwargs: Any) -> Any:
+        if len(args) != 1 or kwargs:
+            raise guards.Refused("Enum(name, members) is not available; write a class statement")
+        return original(cls, args[0])
+
+    enum.EnumMeta.__call__ = call_without_names  # type: ignore[method-assign]
+
+
+def make_namespace(allow: frozenset[str] = frozenset()) -> dict[str, Any]:
+    """Return the globals of a program: guarded built-ins, and the names it may use without importing them."""
+    provided = {name: getattr(builtins, name) for name in _BUILTINS.split()}
+    provided |= {
+        "type": guards.safe_type,
+        "getattr": guards.safe_getattr,
+        "setattr": guards.safe_setattr,
+        "delattr": guards.safe_delattr,
+        "hasattr": guards.safe_hasattr,
+        "print": silent,
+        "__import__": importer(allow),
+        "__build_class__": guards.build_class,
+        "_sbx_getattr": guards.safe_getattr,
+        "_sbx_own": guards.own,
+        "_sbx_type": type,
+        "_sbx_classes": guards.own_classes,
+        "_sbx_object_setattr": guards.object_setattr,
+        "_sbx_ABCMeta": typing.cast(Any, __import__("abc")).ABCMeta,
+    }
+    names: dict[str, Any] = {"__builtins__": provided, "__name__": PROGRAM_MODULE, "__doc__": None}
+    for module in PREBOUND_MODULES.split():
+        names[module] = load_module(module, allow)
+    for module, listed in PREBOUND.items():
+        for name in listed.split():
+            names[name] = getattr(load_module(module, allow), name)
+    if "numpy" in allow:
+        names["np"] = names["numpy"] = load_module("numpy", allow)
+    return names
+
+
+def load_program(source: str, allow: frozenset[str] = frozenset()) -> type:
+    """Compile and run ``source``; return its environment class: the last one whose name ends in ``Env``.
+
+    Raises:
+        PolicyViolation: if the policy refuses the source (it is not run).
+        ProtocolViolation: if there is no such class, or it lacks ``reset`` or ``step``.
+        BaseException: whatever the module body raises.
+    """
+    code = compile_program(source, allow)
+    namespace = make_namespace(frozenset(allow))
+    exec(code, namespace)
+    found = [
+        value
+        for name, value in namespace.items()
+        if name.endswith("Env") and isinstance(value, type) and value.__module__ == PROGRAM_MODULE
+    ]
+    if not found:
+        raise ProtocolViolation(
+            'no class whose name ends in "Env" is defined at the top level; name the environment class like MazeEnv'
+        )
+    cls = max(found, key=lambda value: _order(code, value))
+    for method in ("reset", "step"):
+        if not callable(getattr(cls, method, None)):
+            raise ProtocolViolation(f"class {cls.__name__} has no method {method}; define {method} in it")
+    return cls
+
+
+def _order(code: types.CodeType, cls: type) -> int:
+    """Return the line of the class statement, so that the last class wins whatever the order of names."""
+    lines = [
+        constant.co_firstlineno
+        for constant in code.co_consts
+        if isinstance(constant, types.CodeType) and constant.co_name == cls.__name__
+    ]
+    return max(lines, default=0)

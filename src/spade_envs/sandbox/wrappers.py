@@ -1,0 +1,182 @@
+"""Our own versions of library functions that take names as strings, set attributes, or act outside the program."""
+
+from __future__ import annotations
+
+import ast
+import collections
+import dataclasses
+import sys
+from collections.abc import Callable, Iterable
+from typing import Any, ClassVar, NoReturn
+
+from .guards import Refused, own, own_classes, safe_getattr
+from .names import PROGRAM_MODULE
+
+# -- operator, functools ------------------------------------------------------------------------------
+
+
+def attrgetter(name: str, /, *names: str) -> Callable[[Any], Any]:
+    """``operator.attrgetter`` under the policy's rules."""
+    paths = [_path(item) for item in (name, *names)]
+    if len(paths) == 1:
+        return lambda value: _walk(value, paths[0])
+    return lambda value: tuple(_walk(value, path) for path in paths)
+
+
+def _path(name: Any) -> list[str]:
+    if type(name) is not str:
+        raise Refused("attrgetter takes attribute names as str")
+    return name.split(".")
+
+
+def _walk(value: Any, path: list[str]) -> Any:
+    for part in path:
+        value = safe_getattr(value, part)
+    return value
+
+
+def methodcaller(name: str, /, *args: Any, **kwargs: Any) -> Callable[[Any], Any]:
+    """``operator.methodcaller`` under the policy's rules."""
+    return lambda value: safe_getattr(value, name)(*args, **kwargs)
+
+
+def wraps(wrapped: Any, *_ignored: Any, **_named: Any) -> Callable[[Any], Any]:
+    """``functools.wraps`` that copies name and docstring only, onto the program's own functions."""
+
+    def decorate(wrapper: Any) -> Any:
+        own(wrapper)
+        for name in ("__name__", "__qualname__", "__doc__"):
+            text = getattr(wrapped, name, None)
+            if type(text) is str:
+                setattr(wrapper, name, text)
+        return wrapper
+
+    return decorate
+
+
+def owned_decorator(decorate: Callable[..., Any]) -> Callable[..., Any]:
+    """Restrict a class decorator to the program's own classes (``total_ordering``, ``unique``)."""
+
+    def decorator(cls: Any) -> Any:
+        return decorate(own(cls))
+
+    return decorator
+
+
+# -- dataclasses, collections -------------------------------------------------------------------------
+
+
+def dataclass(cls: Any = None, /, **options: Any) -> Any:
+    """``dataclasses.dataclass`` on the program's own classes."""
+
+    def decorate(target: Any) -> Any:
+        if not isinstance(target, type):
+            raise Refused("dataclass decorates a class")
+        made = dataclasses.dataclass(own(target), **options)
+        own_classes.add(made)
+        return made
+
+    return decorate if cls is None else decorate(cls)
+
+
+def namedtuple(
+    typename: str, field_names: str | Iterable[str], *, rename: bool = False, defaults: Any = None, module: Any = None
+) -> Any:
+    """``collections.namedtuple`` with plain field names."""
+    names = field_names.replace(",", " ").split() if isinstance(field_names, str) else list(field_names)
+    for name in (typename, *names):
+        if type(name) is not str or not name.isascii():
+            raise Refused("namedtuple takes ASCII names as str")
+    make: Any = collections.namedtuple
+    made = make(typename, names, rename=rename, defaults=defaults, module=PROGRAM_MODULE)
+    own_classes.add(made)
+    return made
+
+
+def literal_eval(text: str) -> Any:
+    """``ast.literal_eval`` of text."""
+    if not isinstance(text, str):
+        raise Refused(f"literal_eval takes a str, not {type(text).__name__}")
+    return ast.literal_eval(str.__str__(text))
+
+
+# -- sys, logging, warnings ---------------------------------------------------------------------------
+
+
+def _exit(status: Any = None) -> NoReturn:
+    raise SystemExit(status)
+
+
+SYS: dict[str, Any] = {
+    "exit": _exit,
+    "setrecursionlimit": lambda limit: None,
+    "getrecursionlimit": lambda: 1000,
+    "getsizeof": lambda value, default=0: sys.getsizeof(value),
+    "version_info": tuple(sys.version_info),
+    "float_info": sys.float_info,
+}
+"""Replacements for names of the ``sys`` module."""
+
+
+def silent(*_args: Any, **_kwargs: Any) -> None:
+    """Do nothing: generated code has nobody to print or log to."""
+
+
+class _Logger:
+    """A logger that says nothing."""
+
+    __slots__ = ()
+    level: ClassVar[int] = 0
+
+    debug = info = warning = error = critical = exception = log = setLevel = addHandler = staticmethod(silent)  # noqa: N815
+
+    def isEnabledFor(self, level: int) -> bool:  # noqa: N802
+        return False
+
+
+_LOGGER = _Logger()
+
+LOGGING: dict[str, Any] = {
+    "getLogger": lambda name=None: _LOGGER,
+    "NullHandler": _Logger,
+    **dict.fromkeys(("basicConfig", "debug", "info", "warning", "error", "critical", "exception"), silent),
+}
+"""Replacements for names of the ``logging`` module."""
+
+WARNINGS: dict[str, Any] = dict.fromkeys(("warn", "filterwarnings", "simplefilter"), silent)
+"""Replacements for names of the ``warnings`` module."""
+
+
+# -- gymnasium ----------------------------------------------------------------------------------------
+class Env:
+    """Stand-in for ``gymnasium.Env`` as a base class: no spaces, no renderer."""
+
+    metadata: ClassVar[dict[str, Any]] = {}
+    render_mode = None
+    spec = None
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[str, dict[str, Any]]:
+        """Begin an episode; subclasses call it first."""
+        return "", {}
+
+    def close(self) -> None:
+        """Release nothing."""
+
+    def render(self) -> None:
+        """Draw nothing."""
+
+
+class Space:
+    """Stand-in for every ``gymnasium.spaces`` class: keeps its arguments."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        self.args, self.kwargs = args, kwargs
+        self.n = args[0] if args else kwargs.get("n")
+        self.shape = kwargs.get("shape")
+
+
+GYMNASIUM: dict[str, Any] = {"Env": Env}
+SPACES: dict[str, Any] = {
+    name: type(name, (Space,), {})
+    for name in ("Discrete", "Text", "Box", "Dict", "Tuple", "MultiDiscrete", "MultiBinary")
+} | {"Space": Space}

@@ -12,9 +12,8 @@ import typer
 
 from spade_envs.cli import browse, doctor, generate, play, validate
 from spade_envs.cli.console import fail
-from spade_envs.designer.generate import GenerateError
-from spade_envs.models.base import ModelError
-from spade_envs.sandbox.types import SandboxError
+
+_traceback = False
 
 app = typer.Typer(
     name="spade",
@@ -27,7 +26,12 @@ app = typer.Typer(
 
 
 @app.callback(invoke_without_command=True)
-def _root(version: bool = typer.Option(False, "--version", help="Print the version and exit.")) -> None:
+def _root(
+    version: bool = typer.Option(False, "--version", help="Print the version and exit."),
+    traceback: bool = typer.Option(False, "--traceback", help="Show where an error came from."),
+) -> None:
+    global _traceback
+    _traceback = traceback
     if version:
         from spade_envs import __version__
 
@@ -57,15 +61,17 @@ def run() -> None:
     _add_commands()
     try:
         app()
-    except (ModelError, SandboxError, GenerateError) as error:
-        fail(str(error))
-    except (OSError, ValueError, LookupError) as error:
-        message = error.args[0] if isinstance(error, KeyError) and error.args else error
-        fail(str(message) or type(error).__name__)
-    except ImportError as error:
-        fail(f"{error}. This command needs more packages: pip install 'spade-envs[train]'")
     except KeyboardInterrupt:
         fail("interrupted", code=130)
+    except ImportError as error:
+        fail(f"{error}. This command may need more packages: pip install 'spade-envs[train]'")
+    except Exception as error:
+        # Our own exceptions and those of bad input carry a message for people; anything else is a fault of ours.
+        ours = type(error).__module__.split(".")[0] in ("spade_envs", "spade_train")
+        if _traceback or not (ours or isinstance(error, (OSError, ValueError, LookupError))):
+            raise
+        message = error.args[0] if isinstance(error, KeyError) and error.args else error
+        fail(str(message) or type(error).__name__)
 
 
 if __name__ == "__main__":

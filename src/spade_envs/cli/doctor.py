@@ -31,8 +31,9 @@ def _accelerator() -> str:
     if importlib.util.find_spec("torch") is None:
         return "unknown (torch is not installed)"
     code = (
-        "import torch; names = [torch.cuda.get_device_name(i) for i in range(torch.cuda.device_count())]; "
-        "print('cuda: ' + ', '.join(names) if torch.cuda.is_available() else 'mps' if torch.backends.mps.is_available() else 'none (CPU)')"
+        "import torch\n"
+        "names = [torch.cuda.get_device_name(i) for i in range(torch.cuda.device_count())]\n"
+        "print('cuda: ' + ', '.join(names) if names else 'mps' if torch.backends.mps.is_available() else 'none (CPU)')"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False)
     return done.stdout.strip() or f"torch fails to load: {done.stderr.strip().splitlines()[-1:]}"

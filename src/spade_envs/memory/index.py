@@ -23,34 +23,36 @@ from .embed import Embedder, Vectors
 
 _LOG = logging.getLogger(__name__)
 _FORMAT = 1
+_ID_BYTES = 32
 RECIPE = 1
 """Version of the text that is embedded (``lexical.words``); another one makes older files useless."""
 
 
 class VectorIndex:
-    """Record ids and their vectors. Keys are the first 64 bits of the id."""
+    """Record ids and their vectors, in the same order."""
 
     def __init__(self, embedder: Embedder, folder: Path) -> None:
         self._embedder = embedder
-        safe = re.sub(r"[^\w.-]", "_", embedder.name)
-        self.file = folder / f"index-{safe}.faiss"
+        self.file = index_file(embedder, folder)
         self._header = {
             "format": _FORMAT,
             "recipe": RECIPE,
             "embedder": embedder.name,
             "dimension": embedder.dimension,
         }
-        self._index: Any = None
-        self._keys: set[int] = set()
+        self._ids: list[str] = []
+        self._known: set[str] = set()
         self._unsaved = 0
+        # A plain flat index: FAISS's own id map wakes all threads for each query, which costs milliseconds.
+        self._flat: Any = None
         self._load()
 
     def __len__(self) -> int:
-        return len(self._keys)
+        return len(self._ids)
 
     def missing(self, ids: Iterable[str]) -> list[str]:
         """Return those of ``ids`` that have no vector here."""
-        return [name for name in ids if _key(name) not in self._keys]
+        return [name for name in ids if name not in self._known]
 
     def add(self, ids: Sequence[str], texts: Sequence[str]) -> None:
         """Embed ``texts`` and store their vectors under ``ids`` (which must not be here yet)."""
@@ -62,27 +64,34 @@ class VectorIndex:
             raise ValueError(
                 f"the embedder {self._embedder.name!r} must return vectors of shape {expected}, got {vectors.shape}"
             )
-        keys = np.array([_key(name) for name in ids], dtype=np.int64)
-        self._index.add_with_ids(vectors, keys)
-        self._keys.update(keys.tolist())
+        self._flat.add(vectors)
+        self._ids.extend(ids)
+        self._known.update(ids)
         self._unsaved += len(ids)
 
     def keep_only(self, ids: Iterable[str]) -> None:
         """Drop vectors whose record is gone."""
-        gone = self._keys - {_key(name) for name in ids}
-        if gone:
-            self._index.remove_ids(np.fromiter(gone, dtype=np.int64))
-            self._keys -= gone
-            self._unsaved += len(gone)
+        import faiss
+
+        wanted = set(ids)
+        if self._known <= wanted:
+            return
+        kept = [place for place, name in enumerate(self._ids) if name in wanted]
+        vectors = self._flat.reconstruct_n(0, len(self._ids))[kept]
+        self._unsaved += len(self._ids) - len(kept)
+        self._flat = faiss.IndexFlatIP(self._embedder.dimension)
+        self._flat.add(vectors)
+        self._ids = [self._ids[place] for place in kept]
+        self._known = set(self._ids)
 
     def search(self, text: str, k: int) -> list[tuple[str, float]]:
-        """Return up to ``k`` pairs (first 16 digits of the record id, cosine), best first, ties by id."""
-        k = min(k, len(self._keys))
+        """Return up to ``k`` pairs (record id, cosine), best first, ties by id."""
+        k = min(k, len(self._ids))
         if k < 1:
             return []
         query: Vectors = self._embedder.embed([text])
-        scores, keys = self._index.search(query, k)
-        found = [(_prefix(key), float(score)) for key, score in zip(keys[0], scores[0], strict=True) if score > -2]
+        scores, places = self._flat.search(query, k)
+        found = [(self._ids[place], float(score)) for place, score in zip(places[0], scores[0], strict=True)]
         return sorted(found, key=lambda pair: (-pair[1], pair[0]))
 
     def save(self, *, force: bool = False) -> None:
@@ -90,12 +99,12 @@ class VectorIndex:
 
         A folder that cannot be written is no error: the next process makes the index again.
         """
-        if not self._unsaved or not (force or self._unsaved >= max(64, len(self._keys) // 8)):
+        if not self._unsaved or not (force or self._unsaved >= max(64, len(self._ids) // 8)):
             return
         import faiss
 
-        payload = faiss.serialize_index(self._index).tobytes()
-        header = json.dumps({**self._header, "sha256": hashlib.sha256(payload).hexdigest()})
+        payload = bytes.fromhex("".join(self._ids)) + faiss.serialize_index(self._flat).tobytes()
+        header = json.dumps(self._expected_header(payload))
         try:
             _replace(self.file, header.encode() + b"\n" + payload)
         except OSError as error:
@@ -107,13 +116,16 @@ class VectorIndex:
         import faiss
 
         payload = self._read_payload()
-        if payload is not None:
-            self._index = faiss.deserialize_index(np.frombuffer(payload, dtype=np.uint8))
-            self._keys = set(faiss.vector_to_array(self._index.id_map).tolist())
-        else:
-            self._index = faiss.IndexIDMap(faiss.IndexFlatIP(self._embedder.dimension))
+        if payload is None:
+            self._flat = faiss.IndexFlatIP(self._embedder.dimension)
+            return
+        count, data = payload
+        self._flat = faiss.deserialize_index(np.frombuffer(data, dtype=np.uint8, offset=_ID_BYTES * count))
+        self._ids = [data[start : start + _ID_BYTES].hex() for start in range(0, _ID_BYTES * count, _ID_BYTES)]
+        self._known = set(self._ids)
 
-    def _read_payload(self) -> bytes | None:
+    def _read_payload(self) -> tuple[int, bytes] | None:
+        """Return the number of vectors and what follows the header, if the file is whole and ours."""
         try:
             header, _, payload = self.file.read_bytes().partition(b"\n")
         except FileNotFoundError:
@@ -122,22 +134,23 @@ class VectorIndex:
             _LOG.warning("index cache %s not readable (%s); building it in memory", self.file, error)
             return None
         try:
-            values = json.loads(header)
-        except ValueError:  # includes bytes that are no UTF-8
-            values = None
-        expected = {**self._header, "sha256": hashlib.sha256(payload).hexdigest()}
-        if values != expected:
+            count = int(json.loads(header)["count"])
+            whole = json.loads(header) == self._expected_header(payload, count)
+        except (ValueError, KeyError, TypeError):  # no JSON, no UTF-8, another shape
+            whole = False
+        if not whole:
             _LOG.warning("index cache %s is damaged or of another version; building it again", self.file)
             return None
-        return payload
+        return count, payload
+
+    def _expected_header(self, payload: bytes, count: int | None = None) -> dict[str, object]:
+        size = len(self._ids) if count is None else count
+        return {**self._header, "count": size, "sha256": hashlib.sha256(payload).hexdigest()}
 
 
-def _key(record_id: str) -> int:
-    return int.from_bytes(bytes.fromhex(record_id[:16]), "big", signed=True)
-
-
-def _prefix(key: int) -> str:
-    return int(key).to_bytes(8, "big", signed=True).hex()
+def index_file(embedder: Embedder, folder: Path) -> Path:
+    """Return where the index of this embedder is cached."""
+    return folder / f"index-{re.sub(r'[^A-Za-z0-9_.-]', '_', embedder.name)}.faiss"
 
 
 def _replace(file: Path, data: bytes) -> None:

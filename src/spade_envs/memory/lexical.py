@@ -55,7 +55,7 @@ def words(source: str) -> str:
         'maze find the exit'
     """
     text = _ESCAPE.sub(" ", source[:MAX_CHARACTERS])
-    found = dict.fromkeys(match.group().lower() for match in _WORD.finditer(text))
+    found = dict.fromkeys(map(str.lower, _WORD.findall(text)))
     return " ".join(word for word in found if len(word) > 1 and word not in _BOILERPLATE)
 
 
@@ -77,7 +77,7 @@ def tokens(source: str, *, literals: bool = False) -> list[str]:
         elif kind == "number":
             kept.append(text if literals else "0")
         elif kind == "name":
-            kept.append(_canonical(text, attribute=before == ".", owner=owner))
+            kept.append(_canonical(text, before == ".", owner in ("self", "cls")))
         else:
             kept.append(text)
         if text == ".":
@@ -105,11 +105,12 @@ def overlap(one: Counter[int], other: Counter[int]) -> float:
     return (one & other).total() / union if union else 1.0
 
 
-def _canonical(name: str, *, attribute: bool, owner: str) -> str:
+@lru_cache(maxsize=65_536)
+def _canonical(name: str, attribute: bool, own: bool) -> str:
     if name in _CONTRACT or (name.startswith("__") and name.endswith("__")):
         return name
     if attribute:
-        return name if owner not in ("self", "cls") and name in _library_attributes() else "v"
+        return name if not own and name in _library_attributes() else "v"
     if keyword.iskeyword(name) or name == "self" or hasattr(builtins, name) or name in _MODULES:
         return name
     return "v"

@@ -226,7 +226,16 @@ class Memory:
 
     def search(self, text: str, k: int = 10, *, skill: str | None = None) -> list[tuple[EnvironmentRecord, float]]:
         """Return up to ``k`` live records about ``text`` with their cosines, best first."""
-        return self._nearest(lexical.words(text), k, self._store.live_ids(skill))
+        query, depth, total = lexical.words(text), k, self._store.count(live=False)
+        while True:  # archived records and other skills are among the nearest: go deeper until enough are left
+            hits = self._hits(query, depth)
+            live = self._store.live_among([id for id, _ in hits], skill)
+            chosen = [(id, score) for id, score in hits if id in live][:k]
+            if len(chosen) >= k or depth >= total:
+                break
+            depth *= 4
+        scores = dict(chosen)
+        return [(record, scores[record.id]) for record in self._store.by_ids(list(scores))]
 
     def similar(self, source: str, k: int = 10) -> list[tuple[EnvironmentRecord, float]]:
         """Return up to ``k`` live records whose programs are about the same, best first."""
@@ -248,20 +257,22 @@ class Memory:
         same = source_id(source)
         if same in self:
             return Duplicate(same, 1.0, 1.0)
-        near = [id for prefix in hits for id in self._store.ids_with_prefix(prefix)]
         twins = self._store.ids_with_fingerprint(lexical.fingerprint(source))[:_NEIGHBOURS]
         mine = lexical.shingles(source, literals=literals)
         best: Duplicate | None = None
-        for record in self._store.by_ids(list(dict.fromkeys([*twins, *near]))):
+        for record in self._store.by_ids(list(dict.fromkeys([*twins, *hits]))):
             overlap = lexical.overlap(mine, self._shingles_of(record, literals))
             if overlap >= min_overlap and (best is None or overlap > best.overlap):
-                best = Duplicate(record.id, hits.get(record.id[:16], 0.0), overlap)
+                best = Duplicate(record.id, hits.get(record.id, 0.0), overlap)
         return best
 
     def rebuild_index(self) -> None:
         """Make the vector index anew from the database and save it."""
+        from .embed import default_embedder
+        from .index import index_file
+
         with self._store.database.lock:
-            self._index().file.unlink(missing_ok=True)
+            index_file(self._embedder or default_embedder(), self.path).unlink(missing_ok=True)
             self._vectors, self._seen = None, (-1, 0)
             self._index().save(force=True)
 
@@ -329,18 +340,6 @@ class Memory:
     def _hits(self, text: str, k: int) -> list[tuple[str, float]]:
         with self._store.database.lock:
             return self._index().search(text, k)
-
-    def _nearest(self, text: str, k: int, among: Sequence[str]) -> list[tuple[EnvironmentRecord, float]]:
-        wanted = {id[:16]: id for id in among}
-        depth, total = k, self._store.count(live=False)
-        while True:
-            hits = self._hits(text, depth)
-            chosen = [(wanted[prefix], score) for prefix, score in hits if prefix in wanted][:k]
-            if len(chosen) >= min(k, len(wanted)) or depth >= total:
-                break
-            depth *= 4
-        scores = dict(chosen)
-        return [(record, scores[record.id]) for record in self._store.by_ids(list(scores))]
 
     def _shingles_of(self, record: EnvironmentRecord, literals: bool) -> Counter[int]:
         key = (record.id, literals)

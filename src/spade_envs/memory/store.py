@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import sqlite3
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -105,12 +105,18 @@ class Store:
         with self.database.read() as connection:
             return connection.execute("SELECT seq, id FROM records WHERE seq > ? ORDER BY seq", (seq,)).fetchall()
 
-    def live_ids(self, skill: str | None) -> list[str]:
-        """Return the ids of records that are not archived, of one skill or all."""
+    def live_among(self, ids: Sequence[str], skill: str | None) -> set[str]:
+        """Return those of ``ids`` that are not archived and, if given, of this skill."""
+        live: set[str] = set()
         condition, values = ("", []) if skill is None else (" AND skill = ?", [_text(skill)])
         with self.database.read() as connection:
-            rows = connection.execute(f"SELECT id FROM records WHERE archived_at IS NULL{condition}", values)
-            return [row[0] for row in rows]
+            for chunk in _chunks(ids):
+                rows = connection.execute(
+                    f"SELECT id FROM records WHERE id IN ({_marks(chunk)}) AND archived_at IS NULL{condition}",
+                    [*chunk, *values],
+                )
+                live.update(row[0] for row in rows)
+        return live
 
     def count(self, *, live: bool) -> int:
         """Return the number of records, all or not archived."""
@@ -138,10 +144,8 @@ class Store:
         """Return the records with these ids, in this order; unknown ones are left out."""
         found: dict[str, EnvironmentRecord] = {}
         with self.database.read() as connection:
-            for start in range(0, len(ids), 500):
-                chunk = list(ids[start : start + 500])
-                marks = ", ".join("?" * len(chunk))
-                found |= {one.id: one for one in _select(connection, f"WHERE id IN ({marks})", chunk)}
+            for chunk in _chunks(ids):
+                found |= {one.id: one for one in _select(connection, f"WHERE id IN ({_marks(chunk)})", chunk)}
         return [found[id] for id in ids if id in found]
 
     def select(
@@ -255,6 +259,14 @@ def _progress(connection: sqlite3.Connection, run: str) -> tuple[int, dict[str, 
         "SELECT round, state FROM runs WHERE run = ? ORDER BY round DESC LIMIT 1", (_text(run),)
     ).fetchone()
     return (int(row[0]) + 1, json.loads(row[1])) if row else (0, {})
+
+
+def _chunks(ids: Sequence[str]) -> Iterator[Sequence[str]]:
+    return (ids[start : start + 500] for start in range(0, len(ids), 500))  # SQLite bounds the number of parameters
+
+
+def _marks(values: Sequence[object]) -> str:
+    return ", ".join("?" * len(values))
 
 
 def _text(value: str) -> str:

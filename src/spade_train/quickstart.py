@@ -1,0 +1,227 @@
+"""``spade quickstart``: the whole loop on the embedded model, and a report of what came of it.
+
+Generate and register environments, show one, evaluate on programs that the designer did not write, train by
+self-play, evaluate again, write the report. Everything goes through the code that serves a large model.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from spade_envs.cli.console import err, out, progress, shown
+from spade_train.quickstart_report import print_summary, summarise, write_quickstart_report
+from spade_train.report import Score
+
+if TYPE_CHECKING:
+    from spade_envs.memory import Memory
+    from spade_envs.models.base import ChatModel
+    from spade_envs.play import PlayConfig
+    from spade_envs.record import EnvironmentRecord
+    from spade_envs.sandbox import Sandbox
+    from spade_train.evaluation.heldout import HeldoutProgram
+
+TRAINING: dict[str, Any] = {
+    "model": "nano",
+    "corpus": "builtin:nano",
+    "prompts": "nano",
+    "documents": 3,
+    "designs": 6,
+    "plays": 6,
+    "use_cpu": True,
+    "report_to": "none",
+    "save_strategy": "steps",
+    "save_steps": 20,
+    "disable_tqdm": True,
+    "bf16": False,
+}
+"""Settings of the training part; ``examples/recipes/nano_cpu.yaml`` holds the same for ``spade train``."""
+
+HELDOUT_SEEDS = 4
+"""Episodes of each held-out program, before and after."""
+
+
+def run_quickstart(output: Path, *, environments: int, steps: int, seed: int) -> dict[str, Any]:
+    """Run the loop in a new folder and return the figures that ``summary.json`` holds.
+
+    Args:
+        output: run folder; ``-2``, ``-3``, … is added if it exists.
+        environments: how many to generate before training.
+        steps: training iterations.
+        seed: fixes everything.
+    """
+    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")  # the tokenizers library warns at every fork without it
+    started = time.monotonic()
+    folder = _new_folder(output)
+    from transformers.utils import logging as transformers_logging
+
+    from spade_envs.memory import Memory
+    from spade_envs.models import load_model
+    from spade_envs.sandbox import Sandbox
+    from spade_train.evaluation.heldout import BUILTIN, load_programs
+
+    transformers_logging.set_verbosity_error()
+    transformers_logging.disable_progress_bar()
+    err.print(f"[bold]1/5 generate[/] {environments} environments with the embedded model")
+    programs = load_programs(BUILTIN)
+    play = _play_config()
+    with Sandbox() as sandbox:
+        model = load_model("nano")
+        with Memory.open(folder / "memory") as memory:
+            generation = _generate(model, memory, sandbox, folder, environments, seed)
+            err.print("[bold]2/5 show[/] one of them, and register all with gymnasium")
+            example = _example(model, memory, sandbox, play, seed)
+        err.print(f"[bold]3/5 evaluate[/] on {len(programs)} held-out programs")
+        before = _scores(model, programs, sandbox, play, seed)
+        model.close()
+    err.print(f"[bold]4/5 train[/] {steps} iterations of self-play (designer and agent are one policy, LoRA)")
+    metrics = _train(folder, steps, seed)
+    err.print("[bold]5/5 evaluate[/] again")
+    with Sandbox() as sandbox:
+        trained = _trained(folder / "adapter")
+        after = _scores(trained, programs, sandbox, play, seed)
+        trained.close()
+    seconds = time.monotonic() - started
+    summary = summarise(folder, generation, before, after, metrics, seconds, seed)
+    (folder / "summary.json").write_text(json.dumps(summary, indent=2) + "\n", encoding="utf-8")
+    write_quickstart_report(folder, summary, before, after, metrics, example, seed)
+    print_summary(folder, summary)
+    return summary
+
+
+def _new_folder(output: Path) -> Path:
+    folder, number = output, 1
+    while folder.exists():
+        number += 1
+        folder = output.with_name(f"{output.name}-{number}")
+    folder.mkdir(parents=True)
+    return folder
+
+
+def _play_config() -> PlayConfig:
+    from spade_envs.designer.prompts import PromptSet
+    from spade_envs.play import PlayConfig
+
+    prompts = PromptSet.load("nano")
+    return PlayConfig(system_prompt=prompts.agent_system, hint_template=prompts.hint_template, **prompts.play)
+
+
+def _generate(
+    model: ChatModel, memory: Memory, sandbox: Sandbox, folder: Path, count: int, seed: int
+) -> dict[str, Any]:
+    from spade_envs.corpus import Corpus
+    from spade_envs.designer import Attempt, Designer, PromptSet, generate
+
+    designer = Designer(PromptSet.load("nano"), memory, sandbox, generator=model.name)
+    done = 0
+    with progress("generate", count) as advance:
+
+        def note(attempt: Attempt) -> None:
+            nonlocal done
+            done += attempt.status == "admitted"
+            advance(done)
+
+        summary = generate(
+            model, Corpus.open("builtin:nano"), designer, memory, count=count, seed=seed, run="quickstart-generate",
+            log=folder / "attempts.jsonl", on_attempt=note,
+        )  # fmt: skip
+    return summary.to_dict()
+
+
+def _example(model: ChatModel, memory: Memory, sandbox: Sandbox, play: PlayConfig, seed: int) -> dict[str, Any]:
+    """Play one environment plain and hinted, as gymnasium and as a conversation; return what the report shows."""
+    import gymnasium
+
+    import spade_envs
+    from spade_envs.models.base import Sampling
+    from spade_envs.play import PlayTask, play_episodes
+    from spade_train.hints import own_hints
+
+    spade_envs.register(memory)
+    record = _pick(memory.records(run="quickstart-generate"))
+    env = gymnasium.make(record.env_id)
+    observation, _ = env.reset(seed=seed)
+    env.close()
+    program = sandbox.open(record.source)
+    (hint,) = own_hints(sandbox, [(program, seed)])
+    tasks = [PlayTask(program, seed, None, record.id), PlayTask(program, seed, hint, record.id)]
+    plain, hinted = play_episodes(model, tasks, sandbox, play, Sampling(play.turn_tokens, 0.0, seed=seed))
+    program.close()
+    out.print(f"gymnasium.make({record.env_id!r}) says: {shown(observation, 300)}")
+    episodes = [
+        {"title": title, "messages": _with_end(episode), "return_": episode.return_, "stop": str(episode.stop)}
+        for title, episode in (("Played plain", plain), ("Played with the hint", hinted))
+    ]
+    words = f"skill {record.skill}, written for the document “{' '.join(record.document.split())[:120]}”"
+    return {"env_id": record.env_id, "words": words, "source": record.source, "episodes": episodes}
+
+
+def _with_end(episode: Any) -> list[dict[str, str]]:
+    messages = [dict(message) for message in episode.messages]
+    if episode.steps and messages[-1]["role"] == "assistant":
+        messages.append({"role": "environment", "content": episode.steps[-1].observation})
+    return messages
+
+
+def _pick(records: Sequence[EnvironmentRecord]) -> EnvironmentRecord:
+    """Take a middle-sized program: neither the barest nor the longest."""
+    ranked = sorted(records, key=lambda record: (len(record.source), record.id))
+    return ranked[len(ranked) // 2]
+
+
+def _scores(
+    model: ChatModel, programs: Sequence[HeldoutProgram], sandbox: Sandbox, play: PlayConfig, seed: int
+) -> dict[str, Score]:
+    """Return held-out success by tier, by all ("all"), and sampled at temperature 1 ("sampled")."""
+    from spade_train.evaluation.heldout import evaluate
+
+    greedy = evaluate(model, programs, sandbox, play, seeds=HELDOUT_SEEDS)
+    sampled = evaluate(model, programs, sandbox, play, seeds=HELDOUT_SEEDS, temperature=1.0, sampling_seed=seed)
+    tiers = Counter(program.tier for program in programs)
+    scores = {
+        f"tier {tier}": Score(round(rate * tiers[tier] * HELDOUT_SEEDS), tiers[tier] * HELDOUT_SEEDS)
+        for tier, rate in sorted(greedy.by_tier.items())
+    }
+    scores["all"] = Score(round(greedy.success * greedy.episodes), greedy.episodes)
+    scores["sampled"] = Score(round(sampled.success * sampled.episodes), sampled.episodes)
+    return scores
+
+
+def _train(folder: Path, steps: int, seed: int) -> list[dict[str, Any]]:
+    from transformers import TrainerCallback
+
+    from spade_train.config import SpadeConfig
+    from spade_train.recipe import run
+
+    config = SpadeConfig(output_dir=str(folder), memory=str(folder / "memory"), max_steps=steps, seed=seed, **TRAINING)
+    with progress("train", steps) as advance:
+
+        class Display(TrainerCallback):  # type: ignore[misc]
+            def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **_: Any) -> None:
+                shown_names = (
+                    ("design/valid", "valid"),
+                    ("environment/regret", "regret"),
+                    ("episode/return", "return"),
+                )
+                words = [f"{label} {logs[name]:.2f}" for name, label in shown_names if logs and name in logs]
+                advance(state.global_step, " · ".join(words))
+
+        result = run(config, callbacks=[Display()])
+    return result.metrics
+
+
+def _trained(adapter: Path) -> ChatModel:
+    from peft import PeftModel
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    from spade_envs.models.transformers import NANO_FOLDER, TransformersModel
+
+    base = AutoModelForCausalLM.from_pretrained(str(NANO_FOLDER), dtype="float32")
+    tokenizer = AutoTokenizer.from_pretrained(str(NANO_FOLDER), padding_side="left")
+    merged = PeftModel.from_pretrained(base, str(adapter)).merge_and_unload().eval()
+    return TransformersModel(merged, tokenizer, name="nano+adapter")

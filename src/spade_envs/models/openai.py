@@ -28,6 +28,7 @@ logger = logging.getLogger(__name__)
 
 DEFAULT_BASE_URL = "https://api.openai.com/v1"
 _RETRIED = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 520, 522, 524, 529})
+_RETRIES_UNREACHED = 2
 _MAX_BODY = 32 << 20  # bytes of one answer
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.5, 30.0  # seconds
 _DROPPABLE = ("seed", "top_p", "temperature")  # parameters that some servers refuse
@@ -101,6 +102,7 @@ class OpenAIModel:
         self._lock = threading.Lock()
         self._tokens_field = "max_tokens"
         self._dropped: set[str] = set()
+        self._reached = False
         self.usage = Usage()
 
     @property
@@ -143,7 +145,10 @@ class OpenAIModel:
                     pause = min(_LONGEST_PAUSE, _FIRST_PAUSE * 2**attempt) * rng.uniform(0.5, 1.0)
                 attempt += 1
                 out_of_time = time.monotonic() + pause >= deadline
-                if failure.retry and attempt <= self._retries and not out_of_time:
+                # A server that never answered is more likely misspelt than about to come back.
+                few = failure.unreachable and not self._reached
+                retries = min(self._retries, _RETRIES_UNREACHED) if few else self._retries
+                if failure.retry and attempt <= retries and not out_of_time:
                     with self._lock:
                         self.usage.retries += 1
                     logger.info("model %s: %s; again in %.1f s", self._model, failure, pause)
@@ -177,6 +182,7 @@ class OpenAIModel:
         with self._lock:
             self.usage.requests += 1
         status, headers, content = self._send(body, deadline)
+        self._reached = True
         if status == 200:
             return self._read(content)
         message = self._safe(_error_message(content))

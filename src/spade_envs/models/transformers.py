@@ -191,20 +191,13 @@ class TransformersModel:
             pad_token_id=self._pad_id,
             use_cache=True,
         )
-        # generate() fills gaps from the model's own settings (repetition penalty, suppressed tokens, …): those
-        # give way for the call, since sampling is the caller's alone.
-        own = self._model.generation_config
-        self._model.generation_config = settings
-        try:
-            with torch.inference_mode(), _quiet(transformers):
-                output = self._model.generate(
-                    input_ids=torch.tensor(rows, device=device),
-                    attention_mask=torch.tensor(mask, device=device),
-                    generation_config=settings,
-                    logits_processor=processors,
-                )
-        finally:
-            self._model.generation_config = own
+        with torch.inference_mode(), _quiet(transformers), _generation_settings(self._model, settings):
+            output = self._model.generate(
+                input_ids=torch.tensor(rows, device=device),
+                attention_mask=torch.tensor(mask, device=device),
+                generation_config=settings,
+                logits_processor=processors,
+            )
         ends = set(self._end_ids)
         completions = []
         for index, ids in zip(chunk, output[:, width:].tolist()):
@@ -241,6 +234,24 @@ class _InverseTransform:
         if order is not None:
             choice = order.gather(1, choice)
         return torch.full_like(scores, float("-inf")).scatter_(1, choice, 0.0)
+
+
+@contextlib.contextmanager
+def _generation_settings(model: Any, settings: Any) -> Iterator[None]:
+    """Put ``settings`` in the place of the model's own for one call, and in that of a model that PEFT wraps.
+
+    ``generate`` fills gaps from the model's own settings (repetition penalty, suppressed tokens, …), but sampling is
+    the caller's alone.
+    """
+    models = [model, model.get_base_model()] if hasattr(model, "get_base_model") else [model]
+    own = [one.generation_config for one in models]
+    try:
+        for one in models:
+            one.generation_config = settings
+        yield
+    finally:
+        for one, before in zip(models, own):
+            one.generation_config = before
 
 
 def _uniforms(seed: int, index: int, steps: int) -> np.ndarray[tuple[int], np.dtype[np.float32]]:

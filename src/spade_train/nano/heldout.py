@@ -1,0 +1,79 @@
+"""The fixed held-out set of the nano model: ``python -m spade_train.nano.heldout`` writes ``evaluation/heldout.jsonl``.
+
+Programs of the same grammar as the warm start, but with words that the designer never sees and only combinations
+that are reserved for it (:func:`spade_train.nano.grammar.reserved`), in tiers of rising difficulty.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import spade_train
+from spade_train.nano.draws import EVEN, draw_spec
+from spade_train.nano.grammar import HELD_OUT_WORDS, SKILLS, Spec, reserved, source, statement
+
+HELD_OUT_FILE = Path(spade_train.__file__).parent / "evaluation" / "heldout.jsonl"
+
+BOUNDS = (2.4, 3.4, 4.6)
+"""Difficulties that part the tiers 1 to 4."""
+PER_TIER = 25
+_COUNTS = (0.4, 0.4, 0.2)
+_MOST_OF_A_SKILL = 8
+
+
+@dataclass(frozen=True, slots=True)
+class HeldOut:
+    """One program of the held-out set."""
+
+    id: str
+    tier: int
+    skill: str
+    source: str
+
+
+def load_held_out(path: Path = HELD_OUT_FILE) -> list[HeldOut]:
+    """Read the set, in order of tiers."""
+    return [HeldOut(**json.loads(line)) for line in path.read_text(encoding="utf-8").splitlines() if line]
+
+
+def draw_held_out(seed: int = 20) -> list[tuple[int, Spec]]:
+    """Draw the set: tier and spec, 25 of each tier, no task twice, no skill above 8 in a tier."""
+    chosen: dict[int, list[Spec]] = {tier: [] for tier in range(1, len(BOUNDS) + 2)}
+    seen: set[str] = set()
+    for spec in _candidates(random.Random(f"held out {seed}")):
+        tier = 1 + sum(spec.difficulty >= bound for bound in BOUNDS)
+        group = chosen[tier]
+        full = sum(other.skill == spec.skill for other in group) >= _MOST_OF_A_SKILL
+        key = f"{statement(spec)} {spec.modulus} {spec.words}"
+        if len(group) < PER_TIER and not full and key not in seen:
+            seen.add(key)
+            group.append(spec)
+        if all(len(group) == PER_TIER for group in chosen.values()):
+            break
+    return [(tier, spec) for tier, group in chosen.items() for spec in group]
+
+
+def write_held_out(path: Path = HELD_OUT_FILE) -> None:
+    """Write the set that comes with the package."""
+    lines = []
+    for index, (tier, spec) in enumerate(draw_held_out()):
+        row = {"id": f"heldout-{index:03}", "tier": tier, "skill": spec.skill, "source": source(spec)}
+        lines.append(json.dumps(row))
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def _candidates(rng: random.Random) -> Iterator[Spec]:
+    for _ in range(200_000):
+        words = rng.sample(HELD_OUT_WORDS, 6)
+        spec = draw_spec(rng, rng.choice(SKILLS), words, sizes=EVEN, counts=_COUNTS)
+        if reserved(spec):
+            yield spec
+    raise RuntimeError("the grammar offers too few reserved programs to fill the tiers; widen BOUNDS")
+
+
+if __name__ == "__main__":
+    write_held_out()

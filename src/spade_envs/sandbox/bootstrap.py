@@ -1,4 +1,4 @@
-"""Entry point of the zygote, run as a script: ``python -s -P bootstrap.py DESCRIPTOR PARENT PATH...``.
+"""Entry point of the zygote, run as a script: ``python -s -P bootstrap.py DESCRIPTOR PARENT OPTIONAL PATH...``.
 
 The packages ``spade_envs`` and ``spade_envs.sandbox`` are put in place bare: their ``__init__`` serve callers (a
 default memory, Gymnasium registration) and have no business in a process that generated code is forked from.
@@ -18,14 +18,14 @@ def _bare_package(name: str, folder: Path) -> None:
 
 
 def _main() -> None:
-    descriptor, parent, *path = sys.argv[1:]
+    descriptor, parent, optional, *path = sys.argv[1:]
     sys.path += [entry for entry in path if entry not in sys.path]
     here = Path(__file__).resolve().parent
     _bare_package("spade_envs", here.parent)
     _bare_package("spade_envs.sandbox", here)
     from spade_envs.sandbox import zygote
 
-    zygote.main(int(descriptor), int(parent))
+    zygote.main(int(descriptor), int(parent), optional.split())
 
 
 if __name__ == "__main__":

@@ -1,13 +1,12 @@
 """Talk to many workers at once: send every request, collect every answer, kill who takes too long.
 
-Deadlines run on a clock that slows down while more workers compute than there are processors, so that a slow
-neighbour costs nobody else's life. Each answer restarts its worker's deadline: a batch may take as long as its
-operations are allowed to take one by one, a single stuck operation no longer than one.
+Each answer restarts its worker's deadline, so a batch may take as long as its operations are allowed to take one by
+one, and a single stuck operation no longer than one. At the deadline the worker's CPU time decides: one that did
+not get its share of a busy machine may go on, within reason.
 """
 
 from __future__ import annotations
 
-import os
 import select
 import time
 from collections.abc import Sequence
@@ -24,10 +23,9 @@ from spade_envs.sandbox.types import (
 )
 from spade_envs.sandbox.wire import HEADER, TIMEOUT, WireError, decode_hello, decode_reply, reply_cap
 
-_PROCESSORS = os.cpu_count() or 1
-_SLOWEST_CLOCK = 1 / 8
 _CHUNK = 1 << 18
-_GONE = select.POLLHUP | select.POLLERR | select.POLLNVAL
+_PATIENCE = 8  # a starved worker is killed after this many times its limit in wall-clock time
+_SHORTEST_WAIT = 0.02
 
 
 @dataclass(slots=True)
@@ -42,6 +40,9 @@ class Exchange:
     failure: ProgramError | None = None  # why outcomes are missing; the worker is dead then
     timeouts: int = 0  # operations that ran into the soft limit
     sent: int = 0
+    began: float = 0.0  # when the operation that is awaited began
+    cpu_began: float | None = None
+    budget: float = 0.0  # seconds it may take
     deadline: float = 0.0
 
     @property
@@ -52,51 +53,55 @@ class Exchange:
 
 def converse(exchanges: Sequence[Exchange], limits: Limits) -> None:
     """Run all exchanges to their end. Never raises for what a worker does; a failed worker has been killed."""
-    clock, last = 0.0, time.monotonic()
     poll = select.poll()
     waiting: dict[int, Exchange] = {}
     for exchange in exchanges:
+        _restart_deadline(exchange, limits)
         _send(exchange)
         if not exchange.done:
-            _restart_deadline(exchange, clock, limits)
             waiting[exchange.worker.socket.fileno()] = exchange
             poll.register(exchange.worker.socket, _events(exchange))
     while waiting:
-        speed = max(_SLOWEST_CLOCK, min(1.0, _PROCESSORS / len(waiting)))
-        patience = min(exchange.deadline for exchange in waiting.values()) - clock
-        ready = poll.poll(max(0.0, patience / speed) * 1000 + 1)
-        now = time.monotonic()
-        clock, last = clock + (now - last) * speed, now
-        for descriptor, events in ready:
+        patience = min(exchange.deadline for exchange in waiting.values()) - time.monotonic()
+        for descriptor, events in poll.poll(max(0.0, patience) * 1000 + 1):
             exchange = waiting[descriptor]
             if events & select.POLLOUT:
                 _send(exchange)
-            if events & (select.POLLIN | _GONE):
-                _receive(exchange, clock, limits)
+                poll.modify(descriptor, _events(exchange))
+            if events & ~select.POLLOUT:
+                _receive(exchange, limits)
+        now = time.monotonic()
+        for descriptor, exchange in list(waiting.items()):
+            if not exchange.done and now >= exchange.deadline:
+                _judge(exchange, now)
             if exchange.done:
                 poll.unregister(descriptor)
                 del waiting[descriptor]
                 _finish(exchange)
-            elif events & select.POLLOUT:
-                poll.modify(descriptor, _events(exchange))
-        for descriptor, exchange in list(waiting.items()):
-            if clock >= exchange.deadline:
-                seconds = limits.soft_seconds + limits.hard_seconds
-                exchange.failure = ProgramTimeout(f"did not stop {seconds:g} s after the operation began; killed")
-                poll.unregister(descriptor)
-                del waiting[descriptor]
-                _finish(exchange)
+
+
+def _judge(exchange: Exchange, now: float) -> None:
+    """The deadline has come: fail the exchange, or grant what other processes took of its time."""
+    budget, cpu = exchange.budget, exchange.worker.cpu_seconds()
+    if cpu is not None and exchange.cpu_began is not None and now < exchange.began + _PATIENCE * budget:
+        left = budget - (cpu - exchange.cpu_began)
+        if left > 0 and not exchange.worker.is_waiting():
+            exchange.deadline = now + max(left, _SHORTEST_WAIT)
+            return
+    exchange.failure = ProgramTimeout(f"did not stop within {budget:g} s of an operation's beginning; killed")
 
 
 def _events(exchange: Exchange) -> int:
     return select.POLLIN if exchange.sent == len(exchange.request) else select.POLLIN | select.POLLOUT
 
 
-def _restart_deadline(exchange: Exchange, clock: float, limits: Limits) -> None:
+def _restart_deadline(exchange: Exchange, limits: Limits) -> None:
     position = len(exchange.outcomes)
     loading = not exchange.worker.greeted or (position < len(exchange.names) and exchange.names[position] == "load")
-    soft = limits.load_seconds if loading else limits.soft_seconds
-    exchange.deadline = clock + soft + limits.hard_seconds
+    exchange.budget = (limits.load_seconds if loading else limits.soft_seconds) + limits.hard_seconds
+    exchange.began = time.monotonic()
+    exchange.cpu_began = exchange.worker.cpu_seconds()
+    exchange.deadline = exchange.began + exchange.budget
 
 
 def _send(exchange: Exchange) -> None:
@@ -110,7 +115,7 @@ def _send(exchange: Exchange) -> None:
         exchange.sent = len(view)  # it is dying: the end of the stream tells
 
 
-def _receive(exchange: Exchange, clock: float, limits: Limits) -> None:
+def _receive(exchange: Exchange, limits: Limits) -> None:
     try:
         chunk = exchange.worker.socket.recv(_CHUNK)
     except BlockingIOError:
@@ -124,7 +129,7 @@ def _receive(exchange: Exchange, clock: float, limits: Limits) -> None:
     buffer += chunk
     try:
         if _consume(exchange, buffer, limits):
-            _restart_deadline(exchange, clock, limits)
+            _restart_deadline(exchange, limits)
     except WireError as error:
         exchange.failure = ProtocolViolation(f"the worker wrote something else than an answer: {error}")
 

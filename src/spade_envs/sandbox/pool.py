@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from types import TracebackType
 
+from spade_envs.sandbox.allowlist import OPTIONAL
 from spade_envs.sandbox.exchange import Exchange, converse
 from spade_envs.sandbox.jail import at_least, isolation_level
 from spade_envs.sandbox.process import ZygoteProcess
@@ -33,6 +34,13 @@ from spade_envs.sandbox.wire import encode_request, reply_cap
 _DEFAULT_LIMITS = Limits()
 
 
+_ZygoteKey = tuple[bool, tuple[str, ...]]  # is it the twin?, opt-in modules it was warmed with
+
+
+def _key(program: Program) -> _ZygoteKey:
+    return program.twin, program.allow
+
+
 @dataclass(slots=True)
 class _Job:
     """One program's batch on its way through a worker."""
@@ -48,7 +56,7 @@ class _Processes:
     """Everything that has to be gone when the sandbox is: kept apart so that a finaliser can reach it."""
 
     def __init__(self) -> None:
-        self.zygotes: dict[bool, ZygoteProcess] = {}
+        self.zygotes: dict[_ZygoteKey, ZygoteProcess] = {}
         self.seats: weakref.WeakSet[Seat] = weakref.WeakSet()
 
     def stop(self) -> None:
@@ -65,12 +73,17 @@ class _Processes:
         while self.zygotes:
             self.zygotes.popitem()[1].forget()
 
-    def drop_zygote(self, twin: bool, programs: Sequence[Program]) -> None:
-        for program in programs:
-            program.seat.vacate()
-        zygote = self.zygotes.pop(twin, None)
-        if zygote is not None:
-            zygote.close()
+    def zygote(self, key: _ZygoteKey) -> ZygoteProcess:
+        if key not in self.zygotes:
+            self.zygotes[key] = ZygoteProcess(key[1])
+        return self.zygotes[key]
+
+    def lives(self, key: _ZygoteKey) -> bool:
+        return key in self.zygotes and self.zygotes[key].alive
+
+    def drop_dead_zygotes(self) -> None:
+        for key in [key for key, zygote in self.zygotes.items() if not zygote.alive]:
+            self.zygotes.pop(key).close()
 
 
 class Sandbox:
@@ -123,7 +136,7 @@ class Sandbox:
         """
         if self._report is None:
             with self._lock:
-                worker = self._zygote(False).fork(self.limits, self.minimum_isolation)
+                worker = self._processes.zygote((False, ())).fork(self.limits, self.minimum_isolation)
                 exchange = Exchange(worker, b"", ())
                 try:
                     converse([exchange], self.limits)
@@ -145,7 +158,11 @@ class Sandbox:
         Raises:
             ProgramError: the source was refused, or failed to load.
             SandboxError: the machinery failed.
+            ValueError: ``allow`` names something that cannot be opted in.
         """
+        unknown = sorted(set(allow) - set(OPTIONAL))
+        if unknown:
+            raise ValueError(f"no opt-in module is called {unknown[0]!r}; there are: {', '.join(sorted(OPTIONAL))}")
         if len(source) > self.limits.max_source_chars:
             message = f"the source has {len(source)} characters, at most {self.limits.max_source_chars} are allowed"
             raise PolicyViolation((Reason(1, 0, message),))
@@ -201,16 +218,14 @@ class Sandbox:
             orphaned = []
             for job, exchange in zip(jobs, exchanges, strict=True):
                 self._check_layers(exchange)
-                if exchange.failure is not None and not self._zygote_lives(job.program.twin):
+                if exchange.failure is not None and not self._processes.lives(_key(job.program)):
                     orphaned.append(job)
                 else:
                     self._settle(job, exchange)
             if not orphaned:
                 return
             jobs = orphaned
-            for twin in {job.program.twin for job in jobs}:
-                programs = [program for program in self._programs if program.twin == twin]
-                self._processes.drop_zygote(twin, programs)
+            self._bury_zygotes()
             if attempt == 2:
                 raise SandboxError("the sandbox's fork server died twice in a row; is the machine out of memory?")
 
@@ -235,7 +250,7 @@ class Sandbox:
             if program.seat.worker is None:
                 load = Operation("load", 0, [program.source, list(program.allow)])
                 job.prefix = [load, *program.journal.replay()]
-                program.seat.worker = self._zygote(program.twin).fork(self.limits, self.minimum_isolation)
+                program.seat.worker = self._processes.zygote(_key(program)).fork(self.limits, self.minimum_isolation)
             job.outcomes = program.journal.unknown(job.operations)
             job.positions = [place for place in range(len(job.operations)) if place not in job.outcomes]
             operations = [*job.prefix, *(job.operations[place] for place in job.positions)]
@@ -323,15 +338,12 @@ class Sandbox:
             )
         self._report = report
 
-    def _zygote(self, twin: bool) -> ZygoteProcess:
-        zygote = self._processes.zygotes.get(twin)
-        if zygote is None:
-            zygote = self._processes.zygotes[twin] = ZygoteProcess()
-        return zygote
-
-    def _zygote_lives(self, twin: bool) -> bool:
-        zygote = self._processes.zygotes.get(twin)
-        return zygote is not None and zygote.alive
+    def _bury_zygotes(self) -> None:
+        """Forget zygotes that died, and their workers, which the kernel ended with them."""
+        for program in list(self._programs):
+            if not self._processes.lives(_key(program)):
+                program.seat.vacate()
+        self._processes.drop_dead_zygotes()
 
     def _after_fork(self) -> None:
         self._lock = threading.RLock()

@@ -10,6 +10,8 @@ import socket
 import subprocess
 import sys
 import tempfile
+import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import IO, Any
 
@@ -20,6 +22,7 @@ from spade_envs.sandbox.types import IsolationLevel, Limits, SandboxError
 _START_SECONDS, _ANSWER_SECONDS, _STOP_SECONDS = 60.0, 20.0, 5.0
 _MAX_MESSAGE = 4_096
 _MAX_ERROR_CHARS = 2_000
+_CPU_CLOCK = 2  # of a process, all its threads together
 # What some installations need so that the interpreter starts at all; everything else of the environment stays out.
 _PASSED_ON = ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "PYTHONHOME")
 _ENVIRONMENT = {
@@ -63,6 +66,23 @@ class WorkerProcess:
             os.close(self._handle)
             self._handle = None
 
+    def cpu_seconds(self) -> float | None:
+        """Return the CPU time used so far, None where the system does not tell."""
+        if not sys.platform.startswith("linux"):
+            return None
+        try:
+            return time.clock_gettime((~self.pid << 3) | _CPU_CLOCK)  # what clock_getcpuclockid(3) computes
+        except OSError:
+            return None
+
+    def is_waiting(self) -> bool:
+        """Return whether the process sleeps, rather than computing or waiting for a processor."""
+        try:
+            with open(f"/proc/{self.pid}/stat", "rb") as stat:
+                return stat.read().rpartition(b") ")[2][:1] == b"S"
+        except OSError:
+            return False
+
     def cause_of_death(self) -> str:
         """Return in words how the process ended."""
         status = self._zygote.exit_status(self.pid)
@@ -84,13 +104,13 @@ class WorkerProcess:
 
 
 class ZygoteProcess:
-    """A fork server of its own, started with exec.
+    """A fork server of its own, started with exec, warmed with the opt-in modules ``optional``.
 
     Raises:
         SandboxError: it cannot be started.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, optional: Sequence[str] = ()) -> None:
         if os.name != "posix":
             raise SandboxError(
                 "the sandbox needs a POSIX system (Linux for full isolation). On Windows, run it inside WSL 2."
@@ -101,7 +121,7 @@ class ZygoteProcess:
         self._control, theirs = socket.socketpair(socket.AF_UNIX, kind)
         with theirs, tempfile.TemporaryFile() as log:
             try:
-                self._process = self._start(theirs.fileno(), log)
+                self._process = self._start(theirs.fileno(), log, optional)
             except OSError as error:
                 self._control.close()
                 raise SandboxError(f"cannot start {sys.executable}: {error}") from error
@@ -113,12 +133,12 @@ class ZygoteProcess:
                 raise
 
     @staticmethod
-    def _start(descriptor: int, log: IO[bytes]) -> subprocess.Popen[bytes]:
+    def _start(descriptor: int, log: IO[bytes], optional: Sequence[str]) -> subprocess.Popen[bytes]:
         script = Path(__file__).with_name("bootstrap.py")
         environment = _ENVIRONMENT | {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
         path = [entry for entry in sys.path if os.path.isabs(entry) and os.path.exists(entry)]
         return subprocess.Popen(
-            [sys.executable, "-s", "-P", str(script), str(descriptor), str(os.getpid()), *path],
+            [sys.executable, "-s", "-P", str(script), str(descriptor), str(os.getpid()), " ".join(optional), *path],
             pass_fds=[descriptor],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,

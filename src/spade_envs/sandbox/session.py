@@ -39,7 +39,7 @@ class Program:
 
     def __init__(self, sandbox: Sandbox, source: str, allow: Sequence[str], twin: bool) -> None:
         self.source = source
-        self.allow = tuple(allow)
+        self.allow = tuple(sorted(set(allow)))
         self.twin = twin
         self.info = ProgramInfo("", False, False, False)
         self.strikes = 0  # time-outs and deaths so far

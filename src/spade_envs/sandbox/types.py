@@ -85,8 +85,8 @@ class ProgramQuarantined(ProgramError):
 class Limits:
     """Bounds on one program.
 
-    The soft limits count CPU time, so that a busy machine does not change what a program does; the hard limit is
-    wall-clock, stretched while more workers compute than there are processors.
+    The soft limits count CPU time, so that a busy machine does not change what a program does. The hard limit is
+    wall-clock, stretched for a worker that did not get its share of the processors.
     """
 
     soft_seconds: float = 1.0  # one operation: interrupted inside the worker

@@ -1,8 +1,9 @@
 """The process that runs one program: jail, then a loop of requests, each a list of operations.
 
-The soft limit is a timer on CPU time that keeps firing: it interrupts a program that swallows exceptions too,
-and it does not fire because a machine is busy with something else. What no signal can interrupt (one long call
-into C) is the caller's hard limit: it kills this process.
+The soft limit is a timer on CPU time, which does not fire because the machine is busy with something else. It
+fires again and again, and each time raises once more on the next line that runs, so that a program which swallows
+every exception is stopped too. What no signal can interrupt (one long call into C) meets the caller's hard limit,
+which kills this process.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from typing import Any, NoReturn
 
 from spade_envs.sandbox import loader, results, wire
 from spade_envs.sandbox.jail import at_least, isolation_level, lock_down
+from spade_envs.sandbox.policy import FILENAME
 from spade_envs.sandbox.types import IsolationLevel, Limits, PolicyViolation, ProtocolViolation
 
 _REPEAT_SECONDS = 0.05  # of the soft limit, once it has fired
@@ -90,8 +92,20 @@ class Worker:
 
     def _on_timer(self, _signal: int, frame: FrameType | None) -> None:
         # Interrupted between two steps of _under_limit itself, the program is not running: nothing to stop.
-        if self._armed and frame is not None and frame.f_code is not Worker._under_limit.__code__:
-            raise SoftLimit
+        if not self._armed or frame is None or frame.f_code is Worker._under_limit.__code__:
+            return
+        running: FrameType | None = frame
+        while running is not None and running.f_code is not Worker._under_limit.__code__:
+            running.f_trace = self._insist
+            running = running.f_back
+        sys.settrace(self._insist)
+        raise SoftLimit
+
+    def _insist(self, _frame: FrameType, event: str, _argument: Any) -> Any:
+        """Trace function that raises on the next line: the one inside the `except:` that caught the first."""
+        if event == "exception" or not self._armed:  # the first is just being raised
+            return self._insist
+        raise SoftLimit
 
     def _under_limit(self, seconds: float, call: Callable[[], Any]) -> tuple[Any, BaseException | None]:
         """Return ``(call(), None)``, or ``(None, error)``; the error is a SoftLimit after ``seconds`` of CPU."""
@@ -106,6 +120,7 @@ class Worker:
             return None, error
         finally:
             signal.setitimer(signal.ITIMER_PROF, 0.0)
+            sys.settrace(None)
 
     def _answer(self, name: str, session: int, argument: Any) -> bytes:
         instance = self._instances.get(session)
@@ -211,10 +226,10 @@ def _line_in_program(error: BaseException) -> int:
     line = 0
     traceback = error.__traceback__
     while traceback is not None:
-        if traceback.tb_frame.f_code.co_filename == loader.FILE_NAME:
+        if traceback.tb_frame.f_code.co_filename == FILENAME:
             line = traceback.tb_lineno or line
         traceback = traceback.tb_next
-    if not line and isinstance(error, SyntaxError) and error.filename == loader.FILE_NAME:
+    if not line and isinstance(error, SyntaxError) and error.filename == FILENAME:
         line = error.lineno or 0
     return line
 

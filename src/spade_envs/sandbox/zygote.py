@@ -13,6 +13,7 @@ import os
 import select
 import signal
 import socket
+from collections.abc import Sequence
 from typing import Any, NoReturn
 
 import msgpack
@@ -103,12 +104,15 @@ class _Zygote:
         return self._statuses.get(pid)
 
 
-def main(descriptor: int, parent: int) -> NoReturn:
-    """Warm up, say so, and serve on the control socket ``descriptor`` until ``parent`` goes away."""
+def main(descriptor: int, parent: int, optional: Sequence[str]) -> NoReturn:
+    """Warm up, say so, and serve on the control socket ``descriptor`` until ``parent`` goes away.
+
+    ``optional`` names the opt-in modules that programs of this zygote may ask for.
+    """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     control = socket.socket(fileno=descriptor)
     try:
-        loader.warm()
+        loader.warm(optional)
         loader.harden()
     except Exception as error:
         control.send(msgpack.packb(["error", f"{type(error).__name__}: {error}"[: MAX_MESSAGE // 4]]))

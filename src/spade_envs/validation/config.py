@@ -15,9 +15,15 @@ class ValidationConfig:
     seeds: tuple[int, ...] = (0, 1, 2, 3, 4, 5, 6, 123456789)
     """Seeds that ``solution()`` must win; the first :attr:`play_seeds` of them are played by the other policies."""
     play_seeds: int = 6
+    contentless_seeds: int = 3
+    """Seeds played by policies that say nothing of content."""
     confirm_seeds: int = 32
     """Further seeds for a know-nothing policy that looks as if it wins, so that luck refuses nobody."""
     max_steps: int = 64
+    """Steps within which an episode must end; checked on the first seed and on the plays of ``solution()``."""
+    play_steps: int = 25
+    """Steps of know-nothing plays on the other seeds; only if the first seed's play earns something
+    are they played on."""
     return_mode: ReturnMode = "final"
     discount: float = 1.0
     require_proof: bool = False
@@ -51,6 +57,6 @@ class ValidationConfig:
         """
         if len(self.seeds) < 2 or len(set(self.seeds)) != len(self.seeds):
             raise ValueError(f"seeds must be at least two different numbers; got {self.seeds!r}")
-        for name in ("play_seeds", "confirm_seeds", "max_steps", "seconds"):
+        for name in ("play_seeds", "contentless_seeds", "confirm_seeds", "max_steps", "play_steps", "seconds"):
             if getattr(self, name) <= 0:
                 raise ValueError(f"{name} must be positive; got {getattr(self, name)!r}")

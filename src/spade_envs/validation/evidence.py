@@ -59,6 +59,22 @@ class Evidence:
         return {entry.seed: entry.solution for entry in self.survey if entry.solution}
 
     @property
+    def look_alikes(self) -> list[SeedSurvey]:
+        """The largest group of seeds with the same first observation but different solutions; often empty."""
+        groups: dict[str, list[SeedSurvey]] = {}
+        for entry in self.survey:
+            if entry.solution:
+                groups.setdefault(entry.observation, []).append(entry)
+        hidden = [group for group in groups.values() if len({tuple(entry.solution or ()) for entry in group}) > 1]
+        return max(hidden, key=len, default=[])
+
+    @property
+    def play_order(self) -> list[int]:
+        """Seeds that know-nothing policies play: look-alikes first, since comparing them shows what play reveals."""
+        alike = {entry.seed for entry in self.look_alikes}
+        return sorted(self.config.seeds, key=lambda seed: seed not in alike)[: self.config.play_seeds]
+
+    @property
     def rollouts(self) -> list[Rollout]:
         """All episodes played from the start."""
         played = [rollout for _, rollouts in self.known_nothing.values() for rollout in rollouts]
@@ -91,7 +107,8 @@ def collect(
         _confirm(evidence)
         _try_malformed(evidence)
         chosen = _traces(evidence)
-        evidence.replays = replay(evidence.runner, chosen)
+        questions = [name for name, has in (("hint", info.has_hint), ("solution", info.has_solution)) if has]
+        evidence.replays = replay(evidence.runner, chosen, questions)
         if twin is not None and config.cross_process:
             _replay_elsewhere(twin, chosen, evidence)
         evidence.complete = True
@@ -124,6 +141,13 @@ def _survey(evidence: Evidence) -> None:
         for seed in batch:
             session = evidence.runner.new_session()
             operations += [Operation(name, session, {"make": {}, "reset": seed}.get(name)) for name in asked]
+        if not evidence.survey:  # a first contact on another instance: a hanging step() costs one time-out only
+            other = evidence.runner.new_session()
+            operations += [
+                Operation("make", other, {}),
+                Operation("reset", other, seeds[0]),
+                Operation("step", other, ""),
+            ]
         outcomes = evidence.runner.run(operations)
         for index, seed in enumerate(batch):
             answers = dict(zip(asked, outcomes[index * len(asked) : (index + 1) * len(asked)], strict=True))
@@ -209,18 +233,26 @@ def answer_forms(evidence: Evidence) -> tuple[str, ...]:
 
 
 def _play_know_nothing(evidence: Evidence) -> None:
-    seeds = evidence.config.seeds[: evidence.config.play_seeds]
     offered = max(len(options.options(entry.observation)) for entry in evidence.survey)
-    players = policies.contentless_policies()
+    players = policies.general_policies()
     players += policies.guessing_policies(answer_forms(evidence), evidence.solutions, offered)
     if evidence.survey[0].tools:
         players.append(policies.tool_policy(evidence.survey[0].tools))
     pairs: list[tuple[Rollout, Policy]] = []
+    config = evidence.config
+    order = evidence.play_order
     for player in players:
-        rollouts = [Rollout(player.name, seed) for seed in seeds]
+        brief = player.contentless and player.name != "tool_sweep"
+        rollouts = [Rollout(player.name, seed) for seed in order[: config.contentless_seeds if brief else None]]
         evidence.known_nothing[player.name] = (player, rollouts)
         pairs += [(rollout, player.policy) for rollout in rollouts]
-    evidence.runner.play(pairs, evidence.config.max_steps)
+    evidence.runner.play(pairs, config.max_steps, watch=order[0], steps=config.play_steps)
+    # A long game that paid the watched play: see what it pays the others.
+    paid = [
+        rollouts for _, rollouts in evidence.known_nothing.values() if rollouts[0].return_(config) >= config.warn_return
+    ]
+    cut = {id(rollout) for rollouts in paid for rollout in rollouts if rollout.cut}
+    evidence.runner.play_on([pair for pair in pairs if id(pair[0]) in cut], config.max_steps)
 
 
 def _confirm(evidence: Evidence) -> None:
@@ -228,13 +260,18 @@ def _confirm(evidence: Evidence) -> None:
     config = evidence.config
     pairs: list[tuple[Rollout, Policy]] = []
     for player, rollouts in evidence.known_nothing.values():
-        mean = sum(rollout.return_(config) for rollout in rollouts) / len(rollouts)
+        mean = mean_return(rollouts, config)
         if not player.contentless and mean >= 1 / 3:
             more = [Rollout(player.name, 1000 + 7 * index) for index in range(config.confirm_seeds)]
             rollouts += more
             pairs += [(rollout, player.policy) for rollout in more]
     if pairs:
         evidence.runner.play(pairs, config.max_steps)
+
+
+def mean_return(rollouts: Sequence[Rollout], config: ValidationConfig) -> float:
+    """Mean return of one policy's rollouts; those without an end count 0."""
+    return sum(rollout.return_(config) for rollout in rollouts) / len(rollouts)
 
 
 def _try_malformed(evidence: Evidence) -> None:
@@ -253,7 +290,7 @@ def _traces(evidence: Evidence) -> list[Rollout]:
     """The plays worth replaying: those that saw most, of the solution and of others, for two seeds each."""
     config = evidence.config
     chosen: list[Rollout] = []
-    for seed in config.seeds[:2]:
+    for seed in evidence.play_order[:2]:
         plays = evidence.solution_plays.get(seed, [])[:1]
         others = [r for _, rollouts in evidence.known_nothing.values() for r in rollouts if r.seed == seed]
         others = [r for r in others if r.error is None and r.turns]

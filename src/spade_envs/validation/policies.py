@@ -1,7 +1,8 @@
 r"""Policies that know nothing of the task. If one of them wins, the environment pays for nothing.
 
-A policy is *contentless* when what it says cannot be an honest guess (empty text, noise, the observation itself,
-"done"), else a *guess*: in a small answer space a guess wins now and then, which is no fault.
+A policy is *contentless* when what it says cannot be an honest guess (empty text, noise, "done"), else a *guess*: in
+a small answer space a guess wins now and then, which is no fault. (Echoing the prompt is a guess where the prompt
+lists the answers.)
 """
 
 from __future__ import annotations
@@ -134,12 +135,16 @@ def _random_option(rollout: Rollout, _: random.Random) -> str | None:
     return random.Random(f"{rollout.seed}:{len(rollout.turns)}").choice(offered) if offered else None
 
 
-def contentless_policies() -> list[KnowNothing]:
-    """Policies that say nothing which could be an answer."""
+GENERAL = ("empty", "repeat", "echo", "noise", "done")
+"""Names of the policies whose actions are no proper moves."""
+
+
+def general_policies() -> list[KnowNothing]:
+    """Policies that do not depend on the program's answer form."""
     return [
         KnowNothing("empty", "sends empty text", True, _constant("")),
         KnowNothing("repeat", "repeats a sentence without an answer", True, _constant("I do not know.")),
-        KnowNothing("echo", "sends the observation back", True, _echo),
+        KnowNothing("echo", "sends the observation back", False, _echo),
         KnowNothing("noise", "sends malformed text", True, _noise),
         KnowNothing("done", f"sends {DONE}", True, _constant(DONE)),
     ]
@@ -178,6 +183,8 @@ def guessing_policies(forms: Sequence[str], solutions: Mapping[int, Sequence[str
             common = _most_common(solutions)
             add("common", f"plays {list(common)!r:.120} whatever the seed", _sequence(common))
             add("foreign", "plays the solution of another seed", _foreign(solutions))
+            if (middle := _middle(solutions)) is not None:
+                add("middle", f"always answers {middle}, the middle of the solutions", _sequence((middle,)))
     return guesses
 
 
@@ -186,6 +193,13 @@ def _most_common(solutions: Mapping[int, Sequence[str]]) -> tuple[str, ...]:
     for solution in solutions.values():
         counts[tuple(solution)] = counts.get(tuple(solution), 0) + 1
     return max(counts, key=lambda solution: counts[solution])
+
+
+def _middle(solutions: Mapping[int, Sequence[str]]) -> str | None:
+    """The median of numeric solutions: the guess to which "higher" and "lower" say most."""
+    single = [solution[0] for solution in solutions.values() if len(solution) == 1]
+    numbers = sorted(int(text) for text in single if text.isascii() and text.isdigit() and len(text) < 10)
+    return str(numbers[len(numbers) // 2]) if len(numbers) > 2 else None
 
 
 def _sequence(actions: Sequence[str]) -> Callable[[Rollout, random.Random], str | None]:

@@ -7,6 +7,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from spade_envs.record import WIN_RETURN
 from spade_envs.sandbox.types import (
     PolicyViolation,
     ProgramDied,
@@ -18,6 +19,7 @@ from spade_envs.sandbox.types import (
 )
 from spade_envs.validation.evidence import Evidence
 from spade_envs.validation.finding import Finding, Severity
+from spade_envs.validation.policies import GENERAL
 from spade_envs.validation.replay import Difference, shorten
 from spade_envs.validation.rollout import Rollout
 
@@ -49,10 +51,12 @@ def contract(evidence: Evidence) -> list[Finding]:
         for name in ("make", "reset", "solution", "hint", "tools"):
             if (error := entry.errors.get(name)) is not None:
                 expected = _EXPECTED[name]
+                if name == "make" and "argument" not in str(error):
+                    expected = "Set every attribute before it is used; draw the puzzle in reset()."
                 reason = f"{_CALLED[name]} failed on seed {entry.seed}: {error}. {expected}"
                 severity = Severity.WARN if name == "hint" else Severity.REFUSE
                 return [Finding("contract", severity, reason, {"seed": entry.seed, "call": name, **_error(error)})]
-    failed = [rollout for rollout in evidence.rollouts if rollout.error is not None]
+    failed = [rollout for rollout in evidence.rollouts if rollout.error is not None and rollout.policy not in GENERAL]
     if not failed:
         return []
     failed.sort(key=lambda rollout: (len(rollout.actions), rollout.policy, rollout.seed))
@@ -184,17 +188,17 @@ def _reads_seed(source: str) -> bool:
 def termination(evidence: Evidence) -> list[Finding]:
     """Episodes end by themselves within the bound."""
     rollouts = [rollout for rollout in evidence.rollouts if rollout.error is None and rollout.actions]
-    endless = [rollout for rollout in rollouts if not rollout.ended and not rollout.stopped]
+    endless = [rollout for rollout in rollouts if not (rollout.ended or rollout.stopped or rollout.cut)]
     if not endless:
         return []
     bound = evidence.config.max_steps
-    guesses = [rollout for rollout in rollouts if not rollout.policy.startswith("solution")]
+    lost = [rollout for rollout in rollouts if rollout.return_(evidence.config) < WIN_RETURN]
     advice = (
         "Count the turn at the top of step(), for unusable actions too, and return truncated=True once "
         "self.turn >= self.max_turns."
     )
     play = {**_play(min(endless, key=lambda rollout: rollout.policy)), "endless": len(endless), "plays": len(rollouts)}
-    if not any(rollout.ended for rollout in guesses):
+    if not any(rollout.ended for rollout in lost):
         reason = f"no losing episode ended within {bound} steps. {advice}"
         return [Finding("termination", Severity.REFUSE, reason, play)]
     reason = f"{len(endless)} of {len(rollouts)} episodes did not end within {bound} steps. {advice}"

@@ -14,14 +14,9 @@ from spade_envs.validation.rollout import Rollout
 
 def secrets(evidence: Evidence) -> list[Finding]:
     """Equal first observations with different solutions: fine if play reveals the difference, else a lottery."""
-    groups: dict[str, list[SeedSurvey]] = defaultdict(list)
-    for entry in evidence.survey:
-        if entry.solution:
-            groups[entry.observation].append(entry)
-    hidden = [group for group in groups.values() if len({tuple(entry.solution or ()) for entry in group}) > 1]
-    if not hidden:
+    group = evidence.look_alikes
+    if not group:
         return []
-    group = max(hidden, key=len)
     seeds = {entry.seed for entry in group}
     proof: dict[str, Any] = {
         "seeds": sorted(seeds),
@@ -42,6 +37,9 @@ def secrets(evidence: Evidence) -> list[Finding]:
     turns = max((len(rollout.turns) for rollout in played), default=0)
     if len(answers) * 2 <= turns:
         reason = "the first observation hides the answer and no feedback was seen; trying all answers would find it."
+        return [Finding("secrets", Severity.WARN, reason, proof)]
+    if evidence.survey[0].tools:
+        reason = f"{len(group)} seeds show the same text and want different answers, and no tool was seen to tell more. {advice}"
         return [Finding("secrets", Severity.WARN, reason, proof)]
     reason = f"a secret: {len(group)} seeds show the same text and want different answers, and no action revealed more. {advice}"
     return [Finding("secrets", Severity.REFUSE, reason, proof)]

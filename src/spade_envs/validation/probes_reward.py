@@ -6,10 +6,10 @@ import statistics
 from typing import Any
 
 from spade_envs.record import WIN_RETURN
-from spade_envs.sandbox.types import ProgramError, ProtocolViolation
-from spade_envs.validation.evidence import Evidence
+from spade_envs.sandbox.types import ProgramError, ProgramRaised
+from spade_envs.validation.evidence import Evidence, mean_return
 from spade_envs.validation.finding import Finding, Severity
-from spade_envs.validation.policies import HUGE, KnowNothing
+from spade_envs.validation.policies import GENERAL, HUGE, KnowNothing
 from spade_envs.validation.replay import shorten
 from spade_envs.validation.rollout import Rollout
 
@@ -52,22 +52,30 @@ def _outcomes(evidence: Evidence) -> list[Any]:
 def malformed(evidence: Evidence) -> list[Finding]:
     """Malformed and huge actions do not raise, do not pay, and do not blow up the observation."""
     findings: list[Finding] = []
-    raised = [entry for entry in evidence.malformed if entry.outcome.error is not None]
-    echoed = [e for e in raised if e.action in HUGE and _too_large(e.outcome.error)]
-    raised = [entry for entry in raised if entry not in echoed]
+    ordinary = {_cause(rollout.error) for rollout in evidence.rollouts if rollout.policy not in GENERAL}
+    failures = [(entry.action, entry.outcome.error) for entry in evidence.malformed]
+    failures += [
+        (rollout.actions[-1], rollout.error)
+        for rollout in evidence.rollouts
+        if rollout.policy in GENERAL and rollout.actions
+    ]
+    raised = [(action, error) for action, error in failures if error is not None and _cause(error) not in ordinary]
+    raised.sort(key=lambda failure: failure[0] in HUGE)
     if raised:
-        entry = raised[0]
+        action, error = raised[0]
+        # A player's turn holds some thousand tokens: what only megabytes break costs that player its episode, no more.
+        severity = Severity.WARN if action in HUGE else Severity.REFUSE
         reason = (
-            f"step({shorten(entry.action, 60)!r}) failed: {entry.outcome.error}. step() must accept any text: parse with a "
-            "regular expression or inside try/except (ValueError, OverflowError, KeyError, IndexError), and answer an "
-            "unusable action with an observation and reward 0.0."
+            f"step({shorten(action, 60)!r}) failed: {error}. step() must accept any text: parse with a regular expression "
+            "or inside try/except (ValueError, OverflowError, KeyError, IndexError), and answer an unusable action with an "
+            "observation and reward 0.0."
         )
-        evidence_ = {
-            "seed": entry.seed,
-            "actions": [shorten(e.action) for e in raised][:8],
-            "message": str(entry.outcome.error)[:300],
+        proof = {
+            "seed": evidence.malformed[0].seed,
+            "actions": [shorten(action) for action, _ in raised][:8],
+            "message": shorten(str(error), 300),
         }
-        findings.append(Finding("malformed", Severity.REFUSE, reason, evidence_))
+        findings.append(Finding("malformed", severity, reason, proof))
     paying = [
         entry
         for entry in evidence.malformed
@@ -88,15 +96,15 @@ def malformed(evidence: Evidence) -> list[Finding]:
     sizes = [
         len(e.outcome.value.observation) for e in evidence.malformed if e.outcome.error is None and e.action in HUGE
     ]
-    if echoed or (sizes and max(sizes) > evidence.config.long_observation):
+    if sizes and max(sizes) > evidence.config.long_observation:
         reason = "a very long action comes back in the observation. Show at most the first 100 characters of it: action[:100]."
         size = max(sizes, default=0)
         findings.append(Finding("malformed", Severity.WARN, reason, {"seed": evidence.malformed[0].seed, "size": size}))
     return findings
 
 
-def _too_large(error: ProgramError | None) -> bool:
-    return isinstance(error, ProtocolViolation) and "observation" in str(error)
+def _cause(error: ProgramError | None) -> str:
+    return error.exception if isinstance(error, ProgramRaised) else "" if error is None else error.kind
 
 
 def know_nothing(evidence: Evidence) -> list[Finding]:
@@ -108,7 +116,9 @@ def know_nothing(evidence: Evidence) -> list[Finding]:
             worst[severity].append((mean, player, rollouts))
     for severity in (Severity.REFUSE, Severity.WARN):
         if worst[severity]:
-            mean, player, rollouts = max(worst[severity], key=lambda item: (item[0], item[1].contentless, item[1].name))
+            mean, player, rollouts = min(
+                worst[severity], key=lambda item: (_telling(item[1].name), -item[0], item[1].name)
+            )
             best = max(rollouts, key=lambda rollout: rollout.return_(evidence.config))
             others = sorted(item[1].name for item in worst[severity] if item[1] is not player)
             proof = {**_play(best), "mean_return": round(mean, 3), "episodes": len(rollouts), "also": others[:8]}
@@ -116,9 +126,17 @@ def know_nothing(evidence: Evidence) -> list[Finding]:
     return []
 
 
+_TELLING = ("empty", "repeat", "done", "tool_sweep", "common", "constant", "told", "option", "echo", "example")
+
+
+def _telling(name: str) -> int:
+    """Rank of a policy by how much its winning says about the fault."""
+    return next((rank for rank, stem in enumerate(_TELLING) if name.startswith(stem)), len(_TELLING))
+
+
 def _judge(evidence: Evidence, player: KnowNothing, rollouts: list[Rollout]) -> tuple[Severity, float]:
     config = evidence.config
-    mean = statistics.fmean(rollout.return_(config) for rollout in rollouts)
+    mean = mean_return(rollouts, config)
     if player.contentless and mean >= config.contentless_return:
         return Severity.REFUSE, mean
     if not player.contentless and mean >= config.guess_return:

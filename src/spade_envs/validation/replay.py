@@ -45,18 +45,23 @@ class Replays:
     process_error: ProgramError | None = None
 
 
-def replay(runner: Runner, recorded: Sequence[Rollout]) -> Replays:
-    """Replay the recorded rollouts in this process; two round trips."""
+def replay(runner: Runner, recorded: Sequence[Rollout], questions: Sequence[str]) -> Replays:
+    """Replay the recorded rollouts in this process; two round trips.
+
+    ``questions`` are the methods ("hint", "solution") that are called before each step of some replays.
+    """
     replays = Replays()
     used = runner.new_session()
     plans: list[tuple[str, Rollout, list[Operation]]] = []
     for index, rollout in enumerate(recorded):
         first, second = runner.new_session(), runner.new_session()
         plans.append(("first", rollout, _fresh(first, rollout)))
-        plans.append(("second", rollout, _fresh(second, rollout)))
+        if index % 2 == 0:
+            plans.append(("second", rollout, _fresh(second, rollout)))
         make = [Operation("make", used, {})] if index == 0 else []
         plans.append(("reused", rollout, make + _again(used, rollout)))
-        plans.append(("questioned", rollout, _questioned(runner.new_session(), rollout)))
+        if questions and index % 3 == 0:
+            plans.append(("questioned", rollout, _questioned(runner.new_session(), rollout, questions)))
     outcomes = runner.run([operation for _, _, operations in plans for operation in operations])
     position, firsts = 0, {}
     for kind, rollout, operations in plans:
@@ -92,11 +97,11 @@ def _fresh(session: int, rollout: Rollout) -> list[Operation]:
     return [Operation("make", session, {}), *_again(session, rollout)]
 
 
-def _questioned(session: int, rollout: Rollout) -> list[Operation]:
+def _questioned(session: int, rollout: Rollout, questions: Sequence[str]) -> list[Operation]:
     operations: list[Operation] = []
     for operation in _fresh(session, rollout):
         if operation.name == "step":
-            operations += [Operation("hint", session), Operation("solution", session)]
+            operations += [Operation(name, session) for name in questions]
         operations.append(operation)
     return operations
 
@@ -104,7 +109,7 @@ def _questioned(session: int, rollout: Rollout) -> list[Operation]:
 def _copies(runner: Runner, recorded: Sequence[Rollout], firsts: dict[int, list[Any]], replays: Replays) -> None:
     """Copy half way, play the original on, then the copy: both must go on as the record did."""
     plans: list[tuple[Rollout, int, list[Operation]]] = []
-    for rollout in recorded[:4]:
+    for rollout in recorded[1:3] or recorded:
         original, copy = runner.new_session(), runner.new_session()
         half = len(rollout.actions) // 2
         start = _fresh(original, rollout)[: 2 + half]

@@ -15,7 +15,9 @@ from spade_envs.sandbox.types import (
     ProgramDied,
     ProgramError,
     ProgramQuarantined,
+    ProgramRaised,
     ProgramTimeout,
+    ProtocolViolation,
     StepResult,
 )
 from spade_envs.validation.config import ValidationConfig
@@ -42,6 +44,7 @@ class Rollout:
     turns: list[Turn] = field(default_factory=list)
     error: ProgramError | None = None  # of make, reset, or the last action
     stopped: bool = False  # the policy had no further action
+    cut: bool = False  # we stopped watching before the bound
 
     @property
     def observation(self) -> str:
@@ -104,6 +107,7 @@ class Runner:
         self.trouble: Trouble | None = None
         self.overdue = False
         self.operations = 0
+        self._unmade: set[int] = set()
         self._history: dict[int, tuple[int | None, list[str]]] = {}
 
     def new_session(self) -> int:
@@ -120,6 +124,10 @@ class Runner:
         outcomes = self.program.run(operations)
         self.operations += len(operations)
         for operation, outcome in zip(operations, outcomes, strict=True):
+            if operation.name == "make" and isinstance(outcome.error, ProgramRaised | ProtocolViolation):
+                self._unmade.add(operation.session)
+            elif operation.session in self._unmade:
+                continue  # there is no instance, which is not the worker's death
             if isinstance(outcome.error, ProgramTimeout | ProgramDied | ProgramQuarantined):
                 seed, actions = self._history.get(operation.session, (None, []))
                 self.trouble = Trouble(outcome.error, operation, seed, tuple(actions))
@@ -139,10 +147,13 @@ class Runner:
             seed, actions = self._history.get(operation.session, (None, []))
             self._history[operation.argument] = (seed, list(actions))
 
-    def play(self, pairs: Sequence[tuple[Rollout, Policy]], max_steps: int) -> None:
+    def play(
+        self, pairs: Sequence[tuple[Rollout, Policy]], max_steps: int, *, watch: int | None = None, steps: int = 0
+    ) -> None:
         """Play all rollouts to their ends, turn by turn together (so instances are always interleaved).
 
         A rollout ends when the program ends it or raises, when its policy returns None, or after ``max_steps``.
+        With ``watch``, rollouts of other seeds than this one are cut after ``steps``.
         """
         for rollout, _ in pairs:
             rollout.session = self.new_session()
@@ -158,10 +169,22 @@ class Runner:
             if rollout.error is None:
                 rollout.first = begun.value.observation
         live = [pair for pair in pairs if pair[0].error is None]
-        for _ in range(max_steps):
+        for step in range(max_steps):
+            if watch is not None and step == steps:
+                for rollout, _ in live:
+                    rollout.cut = rollout.seed != watch
+                live = [pair for pair in live if not pair[0].cut]
             live = self._advance(live)
             if not live:
                 return
+
+    def play_on(self, pairs: Sequence[tuple[Rollout, Policy]], max_steps: int) -> None:
+        """Go on with rollouts that were cut, until they have ``max_steps`` steps."""
+        for rollout, _ in pairs:
+            rollout.cut = False
+        live = list(pairs)
+        while live:
+            live = [pair for pair in self._advance(live) if len(pair[0].turns) < max_steps]
 
     def _advance(self, live: Sequence[tuple[Rollout, Policy]]) -> list[tuple[Rollout, Policy]]:
         moves: list[tuple[Rollout, Policy]] = []

@@ -9,7 +9,7 @@ from spade_envs.record import WIN_RETURN
 from spade_envs.sandbox import Program, ProgramError, Sandbox
 from spade_envs.validation import probes_contract, probes_information, probes_reward
 from spade_envs.validation.config import ValidationConfig
-from spade_envs.validation.evidence import Evidence, collect
+from spade_envs.validation.evidence import Evidence, collect, mean_return
 from spade_envs.validation.finding import Finding, Report, Severity
 
 Probe = Callable[[Evidence], list[Finding]]
@@ -128,7 +128,7 @@ def _measures(evidence: Evidence, seconds: dict[str, float]) -> dict[str, object
     turns = [len(rollout.turns) for rollout in rollouts if rollout.ended]
     best = {seed: attempts[0] for seed, attempts in evidence.solution_plays.items()}
     means = {
-        name: round(sum(rollout.return_(evidence.config) for rollout in played) / len(played), 4)
+        name: round(mean_return(played, evidence.config), 4)
         for name, (_, played) in evidence.known_nothing.items()
         if played
     }

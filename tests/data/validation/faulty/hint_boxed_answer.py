@@ -1,0 +1,13 @@
+# caught by: hint
+import random
+class BoxedHintEnv:
+    def reset(self, seed=None):
+        self.x = random.Random(seed).randint(10, 9999)
+        return f"Square {self.x}. Answer with \\boxed{{number}}.", {}
+    def hint(self):
+        return f"Multiply the number by itself and answer \\boxed{{{self.x ** 2}}}."
+    def solution(self):
+        return str(self.x ** 2)
+    def step(self, action):
+        ok = f"\\boxed{{{self.x ** 2}}}" in action
+        return "done", float(ok), True, False, {}

@@ -1,0 +1,6 @@
+# caught by: policy, load
+class BrokenEnv:
+    def reset(self, seed=None)
+        return "hello", {}
+    def step(self, action):
+        return "bye", 0.0, True, False, {}

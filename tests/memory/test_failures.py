@@ -230,6 +230,23 @@ def test_read_only_reads_and_writes_nothing(tmp_path: Path) -> None:
     assert not list(tmp_path.glob("index-*"))
 
 
+def test_any_folder_name_will_do(tmp_path: Path) -> None:
+    folder = tmp_path / "a?b#c%20 é&mode=ro"
+    with Memory.open(folder) as memory:
+        memory.add(variant(0))
+    assert Memory.ids(folder) == [(variant(0).id, "ChainEnv")]
+    assert [path.name for path in tmp_path.iterdir()] == [folder.name]
+
+
+def test_a_relative_folder_survives_a_change_of_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with Memory.open("pool", embedder=HashedTokenEmbedder()) as memory:
+        memory.add(variant(0))
+        monkeypatch.chdir("/")
+        assert len(memory.search("chain")) == 1
+    assert list((tmp_path / "pool").glob("index-*"))
+
+
 def test_a_folder_is_expected(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(StoreError, match="is a file; name a folder"):
@@ -257,14 +274,17 @@ with Memory.open(sys.argv[2], read_only=True, embedder=HashedTokenEmbedder()) as
 def test_a_folder_of_another_user_can_be_read(tmp_path: Path) -> None:
     for folder in (tmp_path, *tmp_path.parents[:3]):
         folder.chmod(folder.stat().st_mode | 0o055)
-    with Memory.open(tmp_path) as memory:
-        memory.add(variant(0))
-    before = sorted(path.name for path in tmp_path.iterdir())
-    worker = _python(_AS_NOBODY, tmp_path)
-    output, errors = worker.communicate()
-    assert worker.returncode == 0, errors
-    first, second = output.strip().splitlines()
-    assert "not writable" in first
-    assert "read_only=True" in first
-    assert second == "1 1 1"
-    assert sorted(path.name for path in tmp_path.iterdir()) == before
+    memory = Memory.open(tmp_path)
+    memory.add(variant(0))
+    for state in ("open", "closed"):  # with the writer's log beside the file, and without
+        if state == "closed":
+            memory.close()
+        before = sorted(path.name for path in tmp_path.iterdir())
+        worker = _python(_AS_NOBODY, tmp_path)
+        output, errors = worker.communicate()
+        assert worker.returncode == 0, errors
+        first, second = output.strip().splitlines()
+        assert "not writable" in first
+        assert "read_only=True" in first
+        assert second == "1 1 1"
+        assert sorted(path.name for path in tmp_path.iterdir()) == before

@@ -6,6 +6,7 @@ import logging
 import os
 import subprocess
 import sys
+import tempfile
 import tokenize
 from collections.abc import Callable, Sequence
 from io import StringIO
@@ -180,6 +181,15 @@ def test_literals_can_count(memory: Memory) -> None:
     assert memory.duplicate_of(PLAIN + "# a comment", literals=True, min_overlap=1.0) is not None
 
 
+def test_among_many_twins_the_one_with_equal_literals_is_found(memory: Memory) -> None:
+    sources = [PLAIN.replace("% 4", f"% {number}") for number in range(2, 60)]
+    memory.commit_round("r", 0, [EnvironmentRecord.create(source, "ChainEnv") for source in sources])
+    for source in (sources[0], sources[30], sources[-1]):
+        found = memory.duplicate_of(f"# again\n{source}", literals=True, min_overlap=1.0)
+        assert found is not None
+        assert memory.get(found.id).source == source.strip("\n") + "\n"
+
+
 def test_archived_records_still_count_as_duplicates(memory: Memory) -> None:
     memory.add(EnvironmentRecord.create(MAZE, "MazeEnv"))
     memory.evict(0)
@@ -248,6 +258,53 @@ def test_a_stale_index_catches_up(tmp_path: Path) -> None:
     expected = _results(tmp_path)
     file.write_bytes(old)  # the cache of an earlier time
     assert _results(tmp_path) == expected
+
+
+STEPS = st.lists(
+    st.tuples(st.sampled_from(["add", "round", "rollback", "evict", "reopen"]), st.booleans(), st.integers(0, 14)),
+    max_size=14,
+)
+
+
+@given(STEPS)
+@settings(max_examples=40, deadline=None)
+def test_two_handles_always_find_exactly_what_is_live(steps: list[tuple[str, bool, int]]) -> None:
+    """Whatever two users of one folder do, a search over everything returns the live records, for both."""
+    with tempfile.TemporaryDirectory() as folder:
+        handles = [Memory.open(folder, embedder=HashedTokenEmbedder()) for _ in range(2)]
+        for action, second, number in steps:
+            memory = handles[second]
+            if action == "add":
+                memory.add(variant(number), run="a")
+            elif action == "round":
+                memory.commit_round("b", memory.progress("b")[0], [variant(number + k) for k in range(3)])
+            elif action == "rollback":
+                memory.rollback("ab"[number % 2], number)
+            elif action == "evict":
+                memory.evict(number)
+            else:
+                memory.close()
+                handles[second] = memory = Memory.open(folder, embedder=HashedTokenEmbedder())
+            if number % 3:  # not after every step: changes pile up between two searches
+                live = {record.id for record in memory.records()}
+                assert {record.id for record, _ in memory.search("chain", k=99)} == live
+                assert len(memory) == len(live)
+        for memory in handles:
+            live = {record.id for record in memory.records()}
+            assert {record.id for record, _ in memory.search("chain", k=99)} == live
+            memory.close()
+
+
+def test_a_killed_writers_temporary_file_is_cleared_away(tmp_path: Path) -> None:
+    file = _filled(tmp_path)
+    old, new = (file.with_name(f"{file.name}.{number}-1.tmp") for number in (1, 2))
+    old.write_bytes(b"half")
+    new.write_bytes(b"half")
+    os.utime(old, (0, 0))
+    file.unlink()
+    _results(tmp_path)
+    assert not old.exists()
+    assert new.exists()  # perhaps somebody is writing it
 
 
 def test_an_index_of_another_database_is_not_believed(tmp_path: Path) -> None:

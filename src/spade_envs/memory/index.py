@@ -13,6 +13,7 @@ import logging
 import os
 import re
 import threading
+import time
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -154,6 +155,10 @@ def index_file(embedder: Embedder, folder: Path) -> Path:
 
 
 def _replace(file: Path, data: bytes) -> None:
+    for left in file.parent.glob(f"{file.name}.*.tmp"):  # by a process that was killed while writing
+        with contextlib.suppress(OSError):
+            if time.time() - left.stat().st_mtime > 3600:
+                left.unlink()
     temporary = file.with_name(f"{file.name}.{os.getpid()}-{threading.get_ident()}.tmp")
     try:
         temporary.write_bytes(data)

@@ -257,7 +257,8 @@ class Memory:
         same = source_id(source)
         if same in self:
             return Duplicate(same, 1.0, 1.0)
-        twins = self._store.ids_with_fingerprint(lexical.fingerprint(source))[:_NEIGHBOURS]
+        # Any twin will do, unless literals must agree too: small program families have many twins.
+        twins = self._store.ids_with_fingerprint(lexical.fingerprint(source))[: 256 if literals else 1]
         mine = lexical.shingles(source, literals=literals)
         best: Duplicate | None = None
         for record in self._store.by_ids(list(dict.fromkeys([*twins, *hits]))):

@@ -1,0 +1,114 @@
+"""What each command prints and which exit code it leaves."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from cli_programs import PAYS_FOR_NOTHING, spade
+
+COMMANDS = ("doctor", "generate", "validate", "list", "show", "search", "stats", "play", "train", "quickstart")
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_has_an_example(command: str, tmp_path: Path) -> None:
+    done = spade(command, "--help", home=tmp_path)
+    assert done.returncode == 0
+    assert f"Example: spade {command}" in done.stdout.replace("\n", " ")
+
+
+def test_validate_prints_a_line_each_and_fails_on_a_refusal(program: Path, tmp_path: Path) -> None:
+    (tmp_path / "free_env.py").write_text(PAYS_FOR_NOTHING)
+    done = spade("validate", str(tmp_path), home=tmp_path / "home")
+    lines = done.stdout.splitlines()
+    assert done.returncode == 1
+    assert any("sum_env.py" in line and "admitted" in line and "proven" in line for line in lines)
+    assert any("free_env.py" in line and "REFUSED" in line and "know_nothing" in line for line in lines)
+    assert lines[-1].startswith("1 admitted, 1 refused")
+    assert spade("validate", str(program), home=tmp_path / "home").returncode == 0
+
+
+def test_validate_json_holds_the_whole_report(program: Path, tmp_path: Path) -> None:
+    done = spade("validate", str(program), "--json", home=tmp_path)
+    (report,) = json.loads(done.stdout)
+    assert report["admitted"]
+    assert report["proven"]
+    assert report["name"] == "SumEnv"
+
+
+def test_play_solution_wins_and_random_does_not(program: Path, tmp_path: Path) -> None:
+    won = spade("play", str(program), "--agent", "solution", "--json", home=tmp_path)
+    transcript = json.loads(won.stdout)
+    assert won.returncode == 0
+    assert transcript["return"] == 1.0
+    assert transcript["stop"] == "terminated"
+    assert transcript["messages"][-1]["role"] == "assistant"
+    lost = spade("play", str(program), "--agent", "random", "--json", "--seed", "3", home=tmp_path)
+    assert json.loads(lost.stdout)["return"] == 0.0
+
+
+def test_play_with_hint_shows_it_in_the_first_observation(program: Path, tmp_path: Path) -> None:
+    done = spade("play", str(program), "--agent", "solution", "--hint", "--json", home=tmp_path)
+    first = next(message for message in json.loads(done.stdout)["messages"] if message["role"] == "user")
+    assert "Add the units first" in first["content"]
+
+
+def test_a_person_plays_and_the_end_of_input_ends_the_episode(program: Path, tmp_path: Path) -> None:
+    done = spade("play", str(program), home=tmp_path)  # standard input is empty
+    assert done.returncode == 1
+    assert "Say the sum of" in done.stdout
+    assert "model_error" in done.stdout
+
+
+def test_browse(memory: Path, tmp_path: Path) -> None:
+    listed = json.loads(spade("list", "--memory", str(memory), "--json", home=tmp_path).stdout)
+    assert [row["win_rate"] for row in listed] == [0.5]
+    env_id = listed[0]["env_id"]
+    shown = spade("show", env_id, "--memory", str(memory), home=tmp_path).stdout
+    assert "class SumEnv(TextEnv):" in shown
+    assert "regret 0.50" in shown
+    assert "Arithmetic [bold]" in shown
+    found = json.loads(spade("search", "add two numbers", "--memory", str(memory), "--json", home=tmp_path).stdout)
+    assert found[0]["env_id"] == env_id
+    stats = json.loads(spade("stats", "--memory", str(memory), "--json", home=tmp_path).stdout)
+    assert stats["learnable_share"] == 1.0
+    assert stats["regret_histogram"][7] == 1
+    table = spade("list", "--memory", str(memory), home=tmp_path).stdout
+    assert env_id in table
+    assert "Arithmetic [bold]" in table
+
+
+def test_an_unknown_id_is_named(memory: Path, tmp_path: Path) -> None:
+    done = spade("show", "spade/Sun-00000000-v0", "--memory", str(memory), home=tmp_path)
+    assert done.returncode == 2
+    assert "spade/Sun-00000000-v0" in done.stderr
+    assert "spade/Sum-" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("show", "spade/Nothing-00000000-v0"), "no memory at"),
+        (("validate", "no/such/folder"), "no/such/folder"),
+        (("play", "missing.py"), "missing.py"),
+        (("generate", "--model", "gpt"), "corpus"),
+        (("generate", "--corpus", "nowhere.jsonl", "--prompts", "games", "--dry-run"), "nowhere.jsonl"),
+        (("train", "--config", "nowhere.yaml"), "nowhere.yaml"),
+        (("validate", ".", "--isolation", "none"), "isolation"),
+    ],
+)
+def test_bad_input_is_one_line_that_names_it(arguments: tuple[str, ...], words: str, tmp_path: Path) -> None:
+    done = spade(*arguments, home=tmp_path / "home")
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr
+    assert words in done.stderr
+
+
+def test_doctor_tells_isolation(tmp_path: Path) -> None:
+    done = spade("doctor", "--json", home=tmp_path)
+    facts = json.loads(done.stdout)
+    assert facts["sandbox"]["level"] in ("full", "partial", "static")
+    assert done.returncode == (0 if facts["sandbox"]["level"] == "full" else 1)
+    assert facts["packages"]["gymnasium"]
+    assert facts["memory"]["environments"] == 0

@@ -239,8 +239,8 @@ def _with_hints(
 
 
 def _round_size(summary: GenerateSummary, wanted: int, round_size: int, max_attempts: int | None) -> int:
-    """As many attempts as are likely to be needed, from the rate so far (rule of succession)."""
-    rate = (summary.admitted + 1) / (summary.attempts + 2)
+    """As many attempts as are likely to be needed; few rather than many at first, since unused replies cost money."""
+    rate = (summary.admitted + 2) / (summary.attempts + 2)
     size = min(round_size, math.ceil(wanted / rate))
     return size if max_attempts is None else min(size, max_attempts - summary.attempts)
 

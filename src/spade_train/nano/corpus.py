@@ -1,7 +1,7 @@
 """The small documents that ground the nano designer: short texts with animals and one action.
 
 ``python -m spade_train.nano.corpus`` writes ``spade_envs/data/nano_corpus.jsonl``. The texts are composed from
-sentence patterns and a seed; a text names three to six animals and, mostly, one word that is also an operation.
+sentence patterns and a seed; a text names four to six animals and, mostly, one word that is also an operation.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ _CLOSINGS = (
 def write_document(rng: random.Random, identity: str, topic: str | None = None) -> Document:
     """Compose one document; ``topic`` None draws one, "" leaves it out."""
     topic = rng.choice((*TOPICS, *TOPICS, "")) if topic is None else topic
-    animals = [f"{_article(word)} {word}" for word in rng.sample(DESIGN_WORDS, rng.randint(3, 6))]
+    animals = [f"{_article(word)} {word}" for word in rng.sample(DESIGN_WORDS, rng.randint(4, 6))]
     scene = rng.choice(_SCENES).format(animals=", ".join(animals[:-1]) + " and " + animals[-1])
     sentences = [scene[0].upper() + scene[1:], rng.choice(_ACTIONS[topic]) if topic else "", rng.choice(_CLOSINGS)]
     return Document(identity, " ".join(filter(None, sentences)))

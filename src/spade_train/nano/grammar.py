@@ -142,7 +142,7 @@ class Spec:
     def difficulty(self) -> float:
         """A rough a-priori difficulty, from 1 up, that the warm start uses to set how often its player errs."""
         if self.skill == "guess":
-            return 1.5 + 6.0 * max(0.0, 1 - (2**self.turns - 1) / self.modulus)
+            return 1.5 + 6.0 * max(0.0, 1 - float(2**self.turns - 1) / self.modulus)
         if self.skill == "running":
             return 1 + 0.5 * self.turns + (self.update == "double")
         hard = {"cumulate": 1.5, "total": 0.25 * self.size, "sort": 0.5, "add": 0.5, "double": 0.5, "mirror": 0.3}
@@ -311,5 +311,5 @@ def _number(value: int) -> tuple[str, ...]:
 
 def _spaced(value: int) -> tuple[str, ...]:
     """The tokens of a number after a space."""
-    first, *rest = str(value)
-    return (f" {first}", *rest)
+    digits = str(value)
+    return (f" {digits[0]}", *digits[1:])

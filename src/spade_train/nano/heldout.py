@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import spade_train
@@ -23,21 +22,6 @@ BOUNDS = (2.4, 3.4, 4.6)
 PER_TIER = 25
 _COUNTS = (0.4, 0.4, 0.2)
 _MOST_OF_A_SKILL = 8
-
-
-@dataclass(frozen=True, slots=True)
-class HeldOut:
-    """One program of the held-out set."""
-
-    id: str
-    tier: int
-    skill: str
-    source: str
-
-
-def load_held_out(path: Path = HELD_OUT_FILE) -> list[HeldOut]:
-    """Read the set, in order of tiers."""
-    return [HeldOut(**json.loads(line)) for line in path.read_text(encoding="utf-8").splitlines() if line]
 
 
 def draw_held_out(seed: int = 20) -> list[tuple[int, Spec]]:

@@ -40,6 +40,7 @@ class Game:
 
     def __init__(self, spec: Spec, seed: int) -> None:
         rng = random.Random(seed)
+        self._x: _List
         self.spec, self.turn, self.right, self.done, self.return_ = spec, 0, 0, False, 0.0
         said = statement(spec)
         if spec.skill == "guess":

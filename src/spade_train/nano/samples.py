@@ -113,15 +113,13 @@ class SampleMaker:
         sample.learn.extend([True] * len(ids))
 
 
-def played_record(rng: random.Random, spec: Spec) -> EnvironmentRecord:
-    """A record of ``spec`` with made-up play statistics that fall with its difficulty."""
+def played_record(spec: Spec, rate: float | None, rng: random.Random) -> EnvironmentRecord:
+    """A record of ``spec`` that was won by ``rate`` of 16 plain plays (None: never played), and more with the hint."""
     name = "".join(class_pieces(spec)[1:-1]) + "Env"
     record = EnvironmentRecord.create(program(spec), name, skill=spec.skill)
-    if rng.random() < 0.15:
+    if rate is None:
         return record
-    plain = 1 / (1 + math.exp(0.9 * (spec.difficulty - 3.0) + rng.gauss(0, 0.8)))
-    hinted = plain + (1 - plain) * rng.random()
-    wins, hinted_wins = round(16 * plain), round(16 * hinted)
+    wins, hinted_wins = round(16 * rate), round(16 * (rate + (1 - rate) * rng.random()))
     return record.with_statistics(PlayStatistics(16, wins, wins, 16, hinted_wins, hinted_wins))
 
 
@@ -129,14 +127,13 @@ def _exemplars(rng: random.Random, skill: str) -> tuple[list[tuple[Spec, Environ
     """What a memory shows: up to two programs at the frontier and one that was too easy or hopeless."""
     shown: tuple[list[tuple[Spec, EnvironmentRecord]], ...] = ([], [])
     wanted = rng.choice(((0, 0), (1, 0), (2, 0), (2, 1), (2, 1), (0, 1), (1, 1)))
-    for _ in range(40):
+    while any(len(group) < count for group, count in zip(shown, wanted)):
         spec = draw_spec(rng, skill, rng.sample(DESIGN_WORDS, 5), sizes=EASY if rng.random() < 0.5 else EVEN)
-        record = played_record(rng, spec)
-        rate = record.statistics.win_rate
-        frontier = rate is None or 0.15 <= rate <= 0.85
-        group = shown[not frontier]
-        if len(group) < wanted[not frontier]:
-            group.append((spec, record))
+        expected = 1 / (1 + math.exp(0.9 * (spec.difficulty - 3.0) + rng.gauss(0, 0.8)))
+        rate = None if rng.random() < 0.15 else expected
+        extreme = rate is not None and not 0.15 <= rate <= 0.85
+        if len(shown[extreme]) < wanted[extreme]:
+            shown[extreme].append((spec, played_record(spec, rate, rng)))
     return shown
 
 

@@ -1,6 +1,7 @@
 """Running code that a model wrote: static policy, guarded namespace, jailed worker processes."""
 
-from spade_envs.sandbox.pool import Sandbox, default_sandbox, set_default_sandbox
+from spade_envs.sandbox.default import default_sandbox, set_default_sandbox
+from spade_envs.sandbox.pool import Sandbox
 from spade_envs.sandbox.session import Program, Session
 from spade_envs.sandbox.types import (
     IsolationLevel,

@@ -13,8 +13,8 @@ from types import TracebackType
 from spade_envs.sandbox.allowlist import OPTIONAL
 from spade_envs.sandbox.exchange import Exchange, converse
 from spade_envs.sandbox.jail import at_least, isolation_level
-from spade_envs.sandbox.process import ZygoteProcess
-from spade_envs.sandbox.session import Program, Seat
+from spade_envs.sandbox.processes import Processes, Seat
+from spade_envs.sandbox.session import Program
 from spade_envs.sandbox.types import (
     IsolationLevel,
     IsolationReport,
@@ -34,56 +34,16 @@ from spade_envs.sandbox.wire import encode_request, reply_cap
 _DEFAULT_LIMITS = Limits()
 
 
-_ZygoteKey = tuple[bool, tuple[str, ...]]  # is it the twin?, opt-in modules it was warmed with
-
-
-def _key(program: Program) -> _ZygoteKey:
-    return program.twin, program.allow
-
-
 @dataclass(slots=True)
 class _Job:
     """One program's batch on its way through a worker."""
 
     program: Program
     operations: Sequence[Operation]
+    opening: bool = False  # a failure is raised instead of handed out
     outcomes: dict[int, Outcome] = field(default_factory=dict)  # by position in operations
     positions: list[int] = field(default_factory=list)  # of the operations that are sent
     prefix: list[Operation] = field(default_factory=list)  # what brings a new worker up to date
-
-
-class _Processes:
-    """Everything that has to be gone when the sandbox is: kept apart so that a finaliser can reach it."""
-
-    def __init__(self) -> None:
-        self.zygotes: dict[_ZygoteKey, ZygoteProcess] = {}
-        self.seats: weakref.WeakSet[Seat] = weakref.WeakSet()
-
-    def stop(self) -> None:
-        for seat in list(self.seats):
-            seat.vacate()
-        while self.zygotes:
-            self.zygotes.popitem()[1].close()
-
-    def forget(self) -> None:
-        for seat in list(self.seats):
-            worker, seat.worker = seat.worker, None
-            if worker is not None:
-                worker.forget()
-        while self.zygotes:
-            self.zygotes.popitem()[1].forget()
-
-    def zygote(self, key: _ZygoteKey) -> ZygoteProcess:
-        if key not in self.zygotes:
-            self.zygotes[key] = ZygoteProcess(key[1])
-        return self.zygotes[key]
-
-    def lives(self, key: _ZygoteKey) -> bool:
-        return key in self.zygotes and self.zygotes[key].alive
-
-    def drop_dead_zygotes(self) -> None:
-        for key in [key for key, zygote in self.zygotes.items() if not zygote.alive]:
-            self.zygotes.pop(key).close()
 
 
 class Sandbox:
@@ -114,10 +74,9 @@ class Sandbox:
         self._report: IsolationReport | None = None
         self._lock = threading.RLock()
         self._ticks = itertools.count(1)
-        self._programs: weakref.WeakSet[Program] = weakref.WeakSet()
-        self._processes = _Processes()
+        self._processes = Processes()
         self._finaliser = weakref.finalize(self, self._processes.stop)
-        _sandboxes.add(self)
+        _instances.add(self)
 
     def __enter__(self) -> Sandbox:
         return self
@@ -168,10 +127,9 @@ class Sandbox:
             raise PolicyViolation((Reason(1, 0, message),))
         program = Program(self, source, allow, twin)
         with self._lock:
-            self._programs.add(program)
-            self._processes.seats.add(program.seat)
+            self._processes.add(program.seat)
             try:
-                self._run_wave([_Job(program, ())])
+                self._run_wave([_Job(program, (), opening=True)])
             except ProgramError:
                 program.close()
                 raise
@@ -212,22 +170,31 @@ class Sandbox:
     def _run_wave(self, jobs: list[_Job]) -> None:
         """Run jobs of different programs; a zygote that dies under them is replaced once."""
         jobs = [job for job in jobs if not self._refuse_quarantined(job)]
-        for attempt in (1, 2):
-            exchanges = self._prepare(jobs)
-            converse(exchanges, self.limits)
-            orphaned = []
-            for job, exchange in zip(jobs, exchanges, strict=True):
-                self._check_layers(exchange)
-                if exchange.failure is not None and not self._processes.lives(_key(job.program)):
-                    orphaned.append(job)
-                else:
-                    self._settle(job, exchange)
-            if not orphaned:
-                return
-            jobs = orphaned
-            self._bury_zygotes()
-            if attempt == 2:
+        try:
+            orphaned = self._attempt(jobs)
+            if orphaned:
+                orphaned = self._attempt(orphaned)
+            if orphaned:
                 raise SandboxError("the sandbox's fork server died twice in a row; is the machine out of memory?")
+        except BaseException:
+            # Some workers may be ahead of their journals, or not be loaded: the next use starts from the journals.
+            for job in jobs:
+                job.program.seat.vacate()
+            raise
+
+    def _attempt(self, jobs: Sequence[_Job]) -> list[_Job]:
+        """Run jobs once; return those whose zygote died under them, as if they had not been run."""
+        exchanges = self._prepare(jobs)
+        converse(exchanges, self.limits)
+        orphaned = []
+        for job, exchange in zip(jobs, exchanges, strict=True):
+            self._check_layers(exchange)
+            if exchange.failure is not None and exchange.worker.orphaned:
+                job.program.seat.vacate()
+                orphaned.append(job)
+            else:
+                self._settle(job, exchange)
+        return orphaned
 
     def _refuse_quarantined(self, job: _Job) -> bool:
         program = job.program
@@ -242,7 +209,8 @@ class Sandbox:
         seats = {job.program.seat for job in jobs}
         for seat in seats:
             seat.last_used = next(self._ticks)
-        self._make_room(seats)
+        if any(seat.worker is None for seat in seats):
+            self._make_room(seats)
         exchanges = []
         for job in jobs:
             program = job.program
@@ -250,7 +218,9 @@ class Sandbox:
             if program.seat.worker is None:
                 load = Operation("load", 0, [program.source, list(program.allow)])
                 job.prefix = [load, *program.journal.replay()]
-                program.seat.worker = self._processes.zygote(_key(program)).fork(self.limits, self.minimum_isolation)
+                program.seat.worker = self._processes.zygote(program.zygote_key).fork(
+                    self.limits, self.minimum_isolation
+                )
             job.outcomes = program.journal.unknown(job.operations)
             job.positions = [place for place in range(len(job.operations)) if place not in job.outcomes]
             operations = [*job.prefix, *(job.operations[place] for place in job.positions)]
@@ -279,12 +249,11 @@ class Sandbox:
         return b"".join(frames)
 
     def _make_room(self, wanted: set[Seat]) -> None:
-        live = [seat for seat in list(self._processes.seats) if seat.worker is not None]
+        live = self._processes.occupied()
         missing = sum(seat.worker is None for seat in wanted)
         excess = len(live) + missing - self.max_workers
         if excess > 0:
-            idle = sorted((seat for seat in live if seat not in wanted), key=lambda seat: seat.last_used)
-            for seat in idle[:excess]:
+            for seat in [seat for seat in live if seat not in wanted][:excess]:
                 seat.vacate()
 
     def _settle(self, job: _Job, exchange: Exchange) -> None:
@@ -322,7 +291,7 @@ class Sandbox:
         job.program.seat.vacate()
         for place in job.positions:
             job.outcomes.setdefault(place, Outcome(error=error))
-        if not job.operations:  # it was being opened
+        if job.opening:
             raise error
 
     def _check_layers(self, exchange: Exchange) -> None:
@@ -338,43 +307,18 @@ class Sandbox:
             )
         self._report = report
 
-    def _bury_zygotes(self) -> None:
-        """Forget zygotes that died, and their workers, which the kernel ended with them."""
-        for program in list(self._programs):
-            if not self._processes.lives(_key(program)):
-                program.seat.vacate()
-        self._processes.drop_dead_zygotes()
-
     def _after_fork(self) -> None:
         self._lock = threading.RLock()
         self._processes.forget()
 
 
-_sandboxes: weakref.WeakSet[Sandbox] = weakref.WeakSet()
-_default: Sandbox | None = None
+_instances: weakref.WeakSet[Sandbox] = weakref.WeakSet()
 
 
 def _after_fork_in_child() -> None:
-    for sandbox in list(_sandboxes):
+    for sandbox in list(_instances):
         sandbox._after_fork()
 
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_after_fork_in_child)
-
-
-def default_sandbox() -> Sandbox:
-    """Return this process's shared sandbox, made on first use and closed at exit.
-
-    A forked child may go on using it: it gets worker processes of its own.
-    """
-    global _default
-    if _default is None:
-        _default = Sandbox()
-    return _default
-
-
-def set_default_sandbox(sandbox: Sandbox | None) -> None:
-    """Make ``sandbox`` the one that :func:`default_sandbox` returns, e.g. one with other limits or isolation."""
-    global _default
-    _default = sandbox

@@ -66,6 +66,11 @@ class WorkerProcess:
             os.close(self._handle)
             self._handle = None
 
+    @property
+    def orphaned(self) -> bool:
+        """Whether its zygote ended, which ends every worker: not this worker's fault."""
+        return not self._zygote.alive
+
     def cpu_seconds(self) -> float | None:
         """Return the CPU time used so far, None where the system does not tell."""
         if not sys.platform.startswith("linux"):
@@ -117,6 +122,9 @@ class ZygoteProcess:
             )
         if not sys.executable:
             raise SandboxError("sys.executable is empty: the sandbox does not know which Python to start")
+        self._failed = False
+        self._asking = False
+        self._condemned: list[int] = []  # pids to kill when the control socket is free
         kind = socket.SOCK_SEQPACKET if sys.platform.startswith("linux") else socket.SOCK_DGRAM
         self._control, theirs = socket.socketpair(socket.AF_UNIX, kind)
         with theirs, tempfile.TemporaryFile() as log:
@@ -172,8 +180,8 @@ class ZygoteProcess:
 
     @property
     def alive(self) -> bool:
-        """Whether the fork server runs."""
-        return self._process.poll() is None
+        """Whether the fork server runs and answers."""
+        return not self._failed and self._process.poll() is None
 
     def fork(self, limits: Limits, minimum: IsolationLevel) -> WorkerProcess:
         """Start a worker that refuses to serve below the ``minimum`` level of isolation.
@@ -185,7 +193,10 @@ class ZygoteProcess:
         try:
             with theirs:
                 request = ["fork", list(dataclasses.astuple(limits)), minimum]
-                (pid,), descriptors = self._ask(request, [theirs.fileno()])
+                self._execute_condemned()
+                (pid, error), descriptors = self._ask(request, [theirs.fileno()])
+            if pid is None:
+                raise SandboxError(f"cannot fork a worker: {error}")
         except BaseException:
             ours.close()
             raise
@@ -193,9 +204,15 @@ class ZygoteProcess:
         return WorkerProcess(pid, ours, descriptors[0] if descriptors else None, self)
 
     def kill(self, pid: int) -> None:
-        """End a worker for which there is no pidfd."""
-        with contextlib.suppress(SandboxError):
-            self._ask(["kill", pid])
+        """End a worker for which there is no pidfd. May be called by a finaliser, in the middle of anything."""
+        self._condemned.append(pid)
+        if not self._asking:
+            with contextlib.suppress(SandboxError):
+                self._execute_condemned()
+
+    def _execute_condemned(self) -> None:
+        while self._condemned:
+            self._ask(["kill", self._condemned.pop()])
 
     def exit_status(self, pid: int) -> int | None:
         """Return how a worker ended (negative: a signal), None if that is not known."""
@@ -206,13 +223,20 @@ class ZygoteProcess:
         return status if type(status) is int else None
 
     def _ask(self, message: list[Any], descriptors: list[int] | None = None) -> tuple[list[Any], list[int]]:
+        self._asking = True
         try:
             self._control.settimeout(_ANSWER_SECONDS)
             socket.send_fds(self._control, [msgpack.packb(message)], descriptors or [])
             answer, received, _, _ = socket.recv_fds(self._control, _MAX_MESSAGE, 1)
-        except OSError as error:
-            raise SandboxError(f"the sandbox's fork server does not answer: {error}") from error
+        except BaseException as error:
+            self._failed = True  # a question without its answer: nothing later would match
+            if isinstance(error, OSError):
+                raise SandboxError(f"the sandbox's fork server does not answer: {error}") from error
+            raise
+        finally:
+            self._asking = False
         if not answer:
+            self._failed = True
             raise SandboxError("the sandbox's fork server has ended")
         return msgpack.unpackb(answer), received
 

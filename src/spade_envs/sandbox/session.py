@@ -7,26 +7,12 @@ import weakref
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from spade_envs.sandbox.process import WorkerProcess
+from spade_envs.sandbox.processes import Seat, ZygoteKey
 from spade_envs.sandbox.replay import Journal
 from spade_envs.sandbox.types import Operation, Outcome, ProgramInfo, ResetResult, StepResult
 
 if TYPE_CHECKING:
     from spade_envs.sandbox.pool import Sandbox
-
-
-class Seat:
-    """A program's place in the pool: its worker, if it has one now, and when it was used last."""
-
-    def __init__(self) -> None:
-        self.worker: WorkerProcess | None = None
-        self.last_used = 0
-
-    def vacate(self) -> None:
-        """Stop the worker."""
-        worker, self.worker = self.worker, None
-        if worker is not None:
-            worker.kill()
 
 
 class Program:
@@ -57,6 +43,11 @@ class Program:
     def quarantined(self) -> bool:
         """Whether it timed out or died too often and is not run any more."""
         return self.strikes >= self._sandbox.limits.quarantine_after
+
+    @property
+    def zygote_key(self) -> ZygoteKey:
+        """Which zygote its workers are forked from."""
+        return self.twin, self.allow
 
     def run(self, operations: Sequence[Operation]) -> list[Outcome]:
         """Carry out ``operations`` in order; a program's errors are outcomes, never exceptions.

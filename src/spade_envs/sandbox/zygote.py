@@ -2,8 +2,8 @@
 
 It is started with exec (:mod:`spade_envs.sandbox.bootstrap`), so nothing of the caller's memory is in it, and it
 has one thread, so forking is safe. Control messages are msgpack, one request and one answer at a time:
-``["fork", limits, minimum level]`` with the worker's socket attached → ``[pid]`` with a pidfd attached where the
-system has them; ``["kill", pid]`` → ``[pid]``; ``["status", pid]`` → ``[exit status]``, negative for a signal.
+``["fork", limits, minimum level]`` with the worker's socket attached → ``[pid, error]`` with a pidfd attached where
+the system has them; ``["kill", pid]`` → ``[pid]``; ``["status", pid]`` → ``[exit status]``, negative for a signal.
 """
 
 from __future__ import annotations
@@ -64,7 +64,12 @@ class _Zygote:
 
     def _fork(self, descriptor: int, limits: list[Any], minimum: Any) -> None:
         me = os.getpid()
-        pid = os.fork()
+        try:
+            pid = os.fork()
+        except OSError as error:
+            os.close(descriptor)
+            self._send([None, str(error)])
+            return
         if pid == 0:
             try:
                 self._control.close()
@@ -76,9 +81,9 @@ class _Zygote:
         try:
             handle = os.pidfd_open(pid)  # not reaped yet, so this is our child
         except (AttributeError, OSError):
-            self._send([pid])
+            self._send([pid, ""])
             return
-        self._send([pid], [handle])
+        self._send([pid, ""], [handle])
         os.close(handle)
 
     def _reap(self) -> None:

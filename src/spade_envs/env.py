@@ -6,31 +6,28 @@ import weakref
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import gymnasium
-import numpy as np
 
-from spade_envs.batching import clip_reward, describe
-from spade_envs.episode import HINT_TEMPLATE
 from spade_envs.page import render_page
 from spade_envs.record import EnvironmentRecord
-from spade_envs.sandbox.types import (
-    Operation,
-    ProgramDied,
-    ProgramError,
-    ProgramQuarantined,
-    ProgramTimeout,
-    ResetResult,
-    StepResult,
-)
+from spade_envs.sandbox.types import IsolationLevel, Operation
 from spade_envs.spaces import UnicodeText
+from spade_envs.stepping import (
+    MAX_TEXT,
+    check_action,
+    check_render_mode,
+    choose_sandbox,
+    constructor_arguments,
+    draw_seed,
+    first_observation,
+    render_frame,
+    require_hint,
+    step_values,
+)
 
 if TYPE_CHECKING:
+    from gymnasium.envs.registration import EnvSpec
+
     from spade_envs.sandbox import Program, Sandbox
-
-MAX_TEXT = 65_536
-"""Longest observation and action, in characters; longer observations are cut."""
-
-SEED_BOUND = 2**31
-"""Seeds that an environment draws for its program lie below this."""
 
 
 class SyntheticEnv(gymnasium.Env[str, str]):
@@ -42,7 +39,9 @@ class SyntheticEnv(gymnasium.Env[str, str]):
     Args:
         render_mode: None or "ansi".
         max_turns: handed to the program's constructor; None takes the record's, or the program's own default.
-        sandbox: where to run; None takes the process's default sandbox.
+        minimum_isolation: what the system must offer; None leaves it to the process's default sandbox, which asks for
+            "full" isolation.
+        sandbox: where to run; None takes the process's shared sandbox.
     """
 
     metadata: ClassVar[dict[str, Any]] = {"render_modes": ["ansi"], "render_fps": 1}  # type: ignore[misc]
@@ -51,18 +50,24 @@ class SyntheticEnv(gymnasium.Env[str, str]):
     action_space: UnicodeText
 
     def __init__(
-        self, *, render_mode: str | None = None, max_turns: int | None = None, sandbox: Sandbox | None = None
+        self,
+        *,
+        render_mode: str | None = None,
+        max_turns: int | None = None,
+        minimum_isolation: IsolationLevel | None = None,
+        sandbox: Sandbox | None = None,
     ) -> None:
         if not hasattr(self, "record"):
             raise TypeError("SyntheticEnv has no program of its own; use make_class(record) or gymnasium.make(id)")
         check_render_mode(render_mode)
         self.render_mode = render_mode
         self.max_turns = max_turns
+        self.minimum_isolation = minimum_isolation
         self.observation_space = UnicodeText(MAX_TEXT)
         self.action_space = UnicodeText(MAX_TEXT)
         self._sandbox = sandbox
         self._program: Program | None = None
-        self._session: int | None = None  # None: the worker holds nothing of ours
+        self._session: int | None = None  # the latest one; it is closed by the next reset
         self._running = False
         self._frame = ""
 
@@ -84,7 +89,7 @@ class SyntheticEnv(gymnasium.Env[str, str]):
         program_seed = draw_seed(self.np_random, seed)
         program = self._open()
         number, stale = program.new_session_number(), self._session
-        self._session, self._running = None, False
+        self._session, self._running = number, False
         hinted = bool((options or {}).get("hint"))
         operations = [
             Operation("make", number, constructor_arguments(self.record, self.max_turns)),
@@ -95,10 +100,9 @@ class SyntheticEnv(gymnasium.Env[str, str]):
         made, reset, *asked = program.run(operations + closing)[: len(operations)]
         for outcome in (made, reset, *asked):
             outcome.unwrap()
-        self._session, self._running = number, True
         hint = require_hint(asked[0].value if asked else self.record.hint, self.record) if hinted else None
         observation, info = first_observation(reset.value, program_seed, hint, self.observation_space)
-        self._frame = observation
+        self._frame, self._running = observation, True
         return observation, info
 
     def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
@@ -116,8 +120,6 @@ class SyntheticEnv(gymnasium.Env[str, str]):
         observation, reward, terminated, truncated, info = step_values(
             outcome.error or outcome.value, self.observation_space
         )
-        if outcome.error is not None and session_is_lost(outcome.error):
-            self._session = None
         self._running = not (terminated or truncated)
         self._frame = render_frame(action, observation, reward, terminated, truncated, info)
         return observation, reward, terminated, truncated, info
@@ -166,16 +168,18 @@ class SyntheticEnv(gymnasium.Env[str, str]):
 
     def _open(self) -> Program:
         if self._program is None:
-            if self._sandbox is None:
-                from spade_envs.sandbox import default_sandbox
-
-                self._sandbox = default_sandbox()
-            self._program = self._sandbox.open(self.record.source, allow=self.record.allow)
+            sandbox = choose_sandbox(self._sandbox, self.minimum_isolation)
+            self._program = sandbox.open(self.record.source, allow=self.record.allow)
         return self._program
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle as a fresh environment of the same record; the copy uses its process's default sandbox."""
-        return _rebuild, (self.record, self.render_mode, self.max_turns, self.spec)
+        """Pickle as a fresh environment of the same record; the copy uses its process's shared sandbox."""
+        arguments = {
+            "render_mode": self.render_mode,
+            "max_turns": self.max_turns,
+            "minimum_isolation": self.minimum_isolation,
+        }
+        return _rebuild, (self.record, arguments, self.spec)
 
 
 _classes: weakref.WeakValueDictionary[str, type[SyntheticEnv]] = weakref.WeakValueDictionary()
@@ -208,83 +212,7 @@ def make_class(record: EnvironmentRecord) -> type[SyntheticEnv]:
     return made
 
 
-def _rebuild(record: EnvironmentRecord, render_mode: str | None, max_turns: int | None, spec: Any) -> SyntheticEnv:
-    env = make_class(record)(render_mode=render_mode, max_turns=max_turns)
+def _rebuild(record: EnvironmentRecord, arguments: dict[str, Any], spec: EnvSpec | None) -> SyntheticEnv:
+    env = make_class(record)(**arguments)
     env.spec = spec
     return env
-
-
-# What the single and the vector environment have in common.
-
-
-def constructor_arguments(record: EnvironmentRecord, max_turns: int | None) -> dict[str, Any]:
-    """Return the keyword arguments of the program's constructor."""
-    turns = record.max_turns if max_turns is None else max_turns
-    return {"max_turns": turns} if turns else {}
-
-
-def draw_seed(generator: np.random.Generator, seed: int | None) -> int:
-    """Return the program's seed: the one given (folded to 63 bits, what the sandbox's wire takes) or a drawn one."""
-    return int(generator.integers(SEED_BOUND)) if seed is None else int(seed) % 2**63
-
-
-def require_hint(hint: str | None, record: EnvironmentRecord) -> str:
-    """Return ``hint``, or raise ValueError if there is none."""
-    if not hint:
-        raise ValueError(f"{record.env_id} has no hint: reset it without options['hint']")
-    return hint
-
-
-def first_observation(
-    result: ResetResult, seed: int, hint: str | None, space: UnicodeText
-) -> tuple[str, dict[str, Any]]:
-    """Return observation and info of a reset; a hint survives the clipping of a long observation."""
-    info = {**result.info, "seed": seed}
-    if hint is None:
-        return space.clip(result.observation), info
-    appendix = space.clip(HINT_TEMPLATE.replace("{hint}", hint))
-    return result.observation[: space.max_length - len(appendix)] + appendix, {**info, "hint": hint}
-
-
-def step_values(result: StepResult | ProgramError, space: UnicodeText) -> tuple[str, float, bool, bool, dict[str, Any]]:
-    """Return what ``step`` returns for a program's result or failure."""
-    if isinstance(result, ProgramError):
-        return space.clip(""), 0.0, False, True, {"error": describe(result)}
-    return (
-        space.clip(result.observation),
-        clip_reward(result.reward),
-        result.terminated,
-        result.truncated,
-        result.info,
-    )
-
-
-def session_is_lost(error: ProgramError) -> bool:
-    """Whether the worker may be gone with the session, so that there is nothing to close."""
-    return isinstance(error, (ProgramDied, ProgramTimeout, ProgramQuarantined))
-
-
-def check_action(action: Any) -> str:
-    """Return ``action`` as a plain string.
-
-    Raises:
-        gymnasium.error.InvalidAction: if it is not a string.
-    """
-    if not isinstance(action, str):
-        raise gymnasium.error.InvalidAction(f"expected an action of type str, got {type(action).__name__}")
-    return str(action)
-
-
-def check_render_mode(render_mode: str | None) -> None:
-    """Raise ValueError for a render mode that there is not."""
-    if render_mode not in (None, "ansi"):
-        raise ValueError(f"expected render_mode None or 'ansi', got {render_mode!r}")
-
-
-def render_frame(
-    action: str, observation: str, reward: float, terminated: bool, truncated: bool, info: dict[str, Any]
-) -> str:
-    """Return one turn as text."""
-    end = "terminated" if terminated else "truncated" if truncated else ""
-    state = f"[reward {reward:g}{', ' + end if end else ''}]"
-    return "\n".join(part for part in (f"> {action}", observation, str(info.get("error", "")), state) if part)

@@ -13,22 +13,22 @@ from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
 from spade_envs.batching import run_operations
-from spade_envs.env import (
+from spade_envs.env import SyntheticEnv
+from spade_envs.record import EnvironmentRecord
+from spade_envs.sandbox.types import IsolationLevel, Operation, Outcome
+from spade_envs.spaces import UnicodeText
+from spade_envs.stepping import (
     MAX_TEXT,
-    SyntheticEnv,
     check_action,
     check_render_mode,
+    choose_sandbox,
     constructor_arguments,
     draw_seed,
     first_observation,
     render_frame,
     require_hint,
-    session_is_lost,
     step_values,
 )
-from spade_envs.record import EnvironmentRecord
-from spade_envs.sandbox.types import Operation, Outcome
-from spade_envs.spaces import UnicodeText
 
 if TYPE_CHECKING:
     from spade_envs.sandbox import Program, Sandbox
@@ -42,7 +42,7 @@ class _Slot:
 
     def __init__(self, record: EnvironmentRecord, program: Program) -> None:
         self.record, self.program = record, program
-        self.session: int | None = None  # None: the worker holds nothing of ours
+        self.session: int | None = None  # the latest one; it is closed by the next reset
         self.random: np.random.Generator | None = None
         self.started = self.terminated = self.truncated = False
         self.elapsed = 0
@@ -70,7 +70,9 @@ class SyntheticVectorEnv(VectorEnv[Observations, Sequence[Any], NDArray[Any]]):
         max_turns: handed to the programs' constructors.
         max_episode_steps: truncates longer episodes; None leaves that to the programs.
         workers: worker processes for each record; a worker that dies takes only its own sessions with it.
-        sandbox: where to run; None takes the process's default sandbox.
+        minimum_isolation: what the system must offer; None leaves it to the process's default sandbox, which asks for
+            "full" isolation.
+        sandbox: where to run; None takes the process's shared sandbox.
 
     Raises:
         ProgramError: if a program cannot be loaded.
@@ -88,6 +90,7 @@ class SyntheticVectorEnv(VectorEnv[Observations, Sequence[Any], NDArray[Any]]):
         max_turns: int | None = None,
         max_episode_steps: int | None = None,
         workers: int = 1,
+        minimum_isolation: IsolationLevel | None = None,
         sandbox: Sandbox | None = None,
     ) -> None:
         super().__init__()
@@ -106,18 +109,14 @@ class SyntheticVectorEnv(VectorEnv[Observations, Sequence[Any], NDArray[Any]]):
         self.single_observation_space, self.single_action_space = self._text, UnicodeText(MAX_TEXT)
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
         self.action_space = batch_space(self.single_action_space, self.num_envs)
-        if sandbox is None:
-            from spade_envs.sandbox import default_sandbox
-
-            sandbox = default_sandbox()
-        self._sandbox = sandbox
+        self._sandbox = choose_sandbox(sandbox, minimum_isolation)
         self._programs: dict[tuple[str, int], Program] = {}
         self._slots = []
         for index in range(self.num_envs):
             record = records[index % len(records)]
             key = (record.id, index // len(records) % workers)
             if key not in self._programs:
-                self._programs[key] = sandbox.open(record.source, allow=record.allow)
+                self._programs[key] = self._sandbox.open(record.source, allow=record.allow)
             self._slots.append(_Slot(record, self._programs[key]))
 
     def reset(
@@ -200,8 +199,8 @@ class SyntheticVectorEnv(VectorEnv[Observations, Sequence[Any], NDArray[Any]]):
             slot, seed = self._slots[i], None if seeds is None else seeds[i]
             if seed is not None or slot.random is None:
                 slot.random, _ = seeding.np_random(seed)
-            stale, slot.session, slot.started = slot.session, None, False
             number, program_seed = slot.program.new_session_number(), draw_seed(slot.random, seed)
+            stale, slot.session, slot.started = slot.session, number, False
             places.append((i, program_seed, len(requests)))
             arguments = constructor_arguments(slot.record, self.max_turns)
             operations = [Operation("make", number, arguments), Operation("reset", number, program_seed)]
@@ -219,7 +218,7 @@ class SyntheticVectorEnv(VectorEnv[Observations, Sequence[Any], NDArray[Any]]):
             if hinted:
                 hint = require_hint(slot.record.hint or outcomes[place + 2].unwrap(), slot.record)
             slot.observation, infos[i] = first_observation(result, program_seed, hint, self._text)
-            slot.session, slot.frame, slot.elapsed = requests[place][1].session, slot.observation, 0
+            slot.frame, slot.elapsed = slot.observation, 0
             slot.started, slot.terminated, slot.truncated = True, False, False
         return infos
 
@@ -244,8 +243,6 @@ class SyntheticVectorEnv(VectorEnv[Observations, Sequence[Any], NDArray[Any]]):
         slot.elapsed += 1
         if self.max_episode_steps is not None and slot.elapsed >= self.max_episode_steps:
             slot.truncated = True
-        if outcome.error is not None and session_is_lost(outcome.error):
-            slot.session = None
         if self.render_mode:
             slot.frame = render_frame(action, slot.observation, reward, slot.terminated, slot.truncated, info)
         return reward, info

@@ -150,6 +150,30 @@ def test_make_vec(memory):
     envs.close()
 
 
+def test_forked_workers_leave_the_sandbox_of_their_parent_alone(memory):
+    memory.add(record(GUESS))
+    (env_id,) = spade_envs.register(memory)
+    with gymnasium.make(env_id) as env:
+        first, _ = env.reset(seed=7)
+        envs = gymnasium.make_vec(env_id, 2, vectorization_mode="async", vector_kwargs={"context": "fork"})
+        observations, _ = envs.reset(seed=[7, 8])
+        assert observations[0] == first
+        assert envs.step(("no", "no"))[0][1] == "Not a number: no"
+        envs.close()
+        assert env.step("no")[0] == "Not a number: no"
+
+
+def test_isolation_may_be_asked_for_by_name(memory):
+    memory.add(record(GUESS))
+    (env_id,) = spade_envs.register(memory)
+    with gymnasium.make(env_id, minimum_isolation="static") as env:
+        first = env.reset(seed=1)
+        json.loads(env.spec.to_json())
+    envs = gymnasium.make_vec(env_id, num_envs=1, minimum_isolation="static")
+    assert envs.reset(seed=1)[0] == (first[0],)
+    envs.close()
+
+
 def test_public_names():
     for name in spade_envs.__all__:
         assert getattr(spade_envs, name) is not None

@@ -9,9 +9,10 @@ from gymnasium.utils.env_checker import check_env
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from spade_envs.env import MAX_TEXT, SyntheticEnv, make_class
+from spade_envs.env import SyntheticEnv, make_class
 from spade_envs.sandbox import ProgramQuarantined, ProgramRaised
 from spade_envs.spaces import UnicodeText
+from spade_envs.stepping import MAX_TEXT
 
 
 @pytest.fixture

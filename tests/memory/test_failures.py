@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from memory_programs import variant
 
-from spade_envs.memory import HashedTokenEmbedder, Memory, StoreError
+from spade_envs.memory import HashedTokenEmbedder, Memory, Salvaged, StoreError, salvage
 
 _HERE = Path(__file__).parent
 
@@ -189,6 +189,33 @@ def test_damage_inside_the_file_is_reported(tmp_path: Path) -> None:
         memory.records()
 
 
+def test_what_is_readable_of_a_damaged_memory_can_be_saved(tmp_path: Path) -> None:
+    damaged, file = tmp_path / "damaged", tmp_path / "damaged" / "memory.sqlite"
+    records = [variant(number, f"# {number} {'long ' * 500}") for number in range(100)]
+    with Memory.open(damaged) as memory:
+        memory.commit_round("r", 0, records, {"loss": 1.5})
+        memory.record_plays(records[0].id, [1.0, 0.0], hinted=False)
+        expected = {record.id: record for record in memory.records()}
+    assert salvage(damaged, tmp_path / "whole") == Salvaged(100, 0, 0)
+    with Memory.open(tmp_path / "whole") as memory:
+        assert {record.id: record for record in memory.records(run="r")} == expected
+        assert memory.progress("r") == (1, {"loss": 1.5})
+    with pytest.raises(StoreError, match="holds records already"):
+        salvage(damaged, tmp_path / "whole")
+
+    data = bytearray(file.read_bytes())
+    pages = len(data) // 4096
+    for page in (pages // 2, pages // 2 + 1):
+        data[page * 4096 : (page + 1) * 4096] = os.urandom(4096)
+    file.write_bytes(data)
+    summary = salvage(damaged, tmp_path / "part")
+    assert 90 <= summary.records < 100
+    with Memory.open(tmp_path / "part") as memory:
+        assert len(memory) == summary.records
+        assert all(record.source == expected[record.id].source for record in memory.records())
+    assert file.read_bytes() == data
+
+
 def test_another_programs_database_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "memory.sqlite"
     connection = sqlite3.connect(file)
@@ -227,6 +254,8 @@ def test_read_only_reads_and_writes_nothing(tmp_path: Path) -> None:
         assert len(memory.search("chain")) == 1
         with pytest.raises(StoreError, match="read-only"):
             memory.add(variant(1))
+        with pytest.raises(StoreError, match="read-only"):
+            memory.rebuild_index()
     assert not list(tmp_path.glob("index-*"))
 
 

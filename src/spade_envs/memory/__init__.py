@@ -3,6 +3,7 @@
 from .database import StoreError, UnknownRecord
 from .embed import Embedder, HashedTokenEmbedder, WordLlamaEmbedder, default_embedder
 from .memory import DEFAULT_CAPACITY, Duplicate, Memory, default_home
+from .salvage import Salvaged, salvage
 
 __all__ = [
     "DEFAULT_CAPACITY",
@@ -10,9 +11,11 @@ __all__ = [
     "Embedder",
     "HashedTokenEmbedder",
     "Memory",
+    "Salvaged",
     "StoreError",
     "UnknownRecord",
     "WordLlamaEmbedder",
     "default_embedder",
     "default_home",
+    "salvage",
 ]

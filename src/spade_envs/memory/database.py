@@ -102,10 +102,7 @@ class Database:
     def write(self) -> Iterator[tuple[sqlite3.Connection, int]]:
         """All or nothing. Yields the connection and the number of this transaction (grows by one each time)."""
         with self._use() as connection:
-            if self.read_only:
-                raise StoreError(
-                    f"the memory {self.file} was opened read-only; open it without read_only=True to write."
-                )
+            self.require_writable()
             connection.execute("BEGIN IMMEDIATE")
             try:
                 (tick,) = connection.execute("UPDATE clock SET tick = tick + 1 RETURNING tick").fetchone()
@@ -115,6 +112,15 @@ class Database:
                 if connection.in_transaction:  # a full disk may have rolled it back already
                     connection.execute("ROLLBACK")
                 raise
+
+    def require_writable(self) -> None:
+        """Raise StoreError if the database was opened read-only."""
+        if self.read_only:
+            raise StoreError(f"the memory {self.file} was opened read-only; open it without read_only=True to write.")
+
+    def raw(self) -> sqlite3.Connection:
+        """The connection itself, whose errors are SQLite's own; for reading a damaged file row by row."""
+        return self._connection
 
     @property
     def lock(self) -> threading.RLock:
@@ -265,7 +271,10 @@ def _explain(file: Path, error: sqlite3.DatabaseError) -> str:
     if "not a database" in text:
         return f"{file} is not a memory (not an SQLite file); it was not touched. Move it away, or restore a backup."
     if "malformed" in text or "corrupt" in text:
-        return f'{file} is damaged ({text}). Restore a backup, or save what is readable: sqlite3 {file} ".recover"'
+        return (
+            f"{file} is damaged ({text}). Restore a backup, or save what is readable into a new folder with "
+            f"spade_envs.memory.salvage({str(file.parent)!r}, ...)."
+        )
     if "full" in text:
         return f"no space left for {file} ({text}). Nothing of this write was stored; free space and repeat it."
     if "locked" in text or "busy" in text:

@@ -273,6 +273,7 @@ class Memory:
         from .index import index_file
 
         with self._store.database.lock:
+            self._store.database.require_writable()
             index_file(self._embedder or default_embedder(), self.path).unlink(missing_ok=True)
             self._vectors, self._seen = None, (-1, 0)
             self._index().save(force=True)

@@ -36,7 +36,7 @@ class Store:
         rows = [_row(record, run) for record in records]
         text = json.dumps(dict(state))
         with self.database.write() as (connection, tick):
-            following, _ = _progress(connection, run)
+            following, _ = progress_of(connection, run)
             if round_index < following:
                 raise ValueError(
                     f"round {round_index} of run {run!r} is committed already; the next one is {following}. "
@@ -50,7 +50,7 @@ class Store:
     def progress(self, run: str) -> tuple[int, dict[str, Any]]:
         """Return (next round index, state of the last committed round)."""
         with self.database.read() as connection:
-            return _progress(connection, run)
+            return progress_of(connection, run)
 
     def record_plays(self, id: str, returns: Sequence[float], *, hinted: bool, run: str, step: int) -> None:
         """Append one row for each return."""
@@ -254,7 +254,16 @@ def _total(base: PlayStatistics, more: PlayStatistics | None) -> PlayStatistics:
     )
 
 
-def _progress(connection: sqlite3.Connection, run: str) -> tuple[int, dict[str, Any]]:
+def read_row(connection: sqlite3.Connection, seq: int) -> tuple[PlayStatistics, str]:
+    """Return the statistics and the run of one record; LookupError if there is no such row."""
+    row = connection.execute(f"SELECT run, {_SUM_COLUMNS} FROM records WHERE seq = ?", (seq,)).fetchone()
+    if row is None:
+        raise LookupError(seq)
+    return _total(PlayStatistics(*row[1:]), _sums(connection, "?", [seq]).get(seq)), row[0]
+
+
+def progress_of(connection: sqlite3.Connection, run: str) -> tuple[int, dict[str, Any]]:
+    """Return (next round index, state of the last committed round) of a run."""
     row = connection.execute(
         "SELECT round, state FROM runs WHERE run = ? ORDER BY round DESC LIMIT 1", (_text(run),)
     ).fetchone()

@@ -180,6 +180,8 @@ class SpadeConfig(GRPOConfig):  # type: ignore[misc]  # trl is not typed
             raise ConfigError("plays and designs must be at least 2: rows are compared within their group")
         if not 0.0 <= self.replay_share < 1.0:
             raise ConfigError(f"replay_share must lie in [0, 1), got {self.replay_share}")
+        if self.heldout_every and not self.heldout:
+            raise ConfigError("heldout_every needs heldout: a JSONL file of programs, or builtin:nano")
         if self.mode == "fixed_pool" and not self.pool:
             raise ConfigError("fixed_pool training needs pool: the folder of a memory with environments")
 

@@ -34,7 +34,9 @@ def _design_metrics(written: Sequence[Written]) -> dict[str, float]:
     status = Counter(str(one.attempt.status) for one in written)
     copies = Counter(one.outcome.copies for one in written if one.played is not None)
     repeated = sum(count - count // number for number, count in copies.items())
-    return {
+    causes = Counter(one.attempt.cause or str(one.attempt.status) for one in written)
+    refused = {f"refused/{cause}": float(n) for cause, n in causes.items() if cause not in ("admitted", "duplicate")}
+    return refused | {
         "design/valid": (status["admitted"] + status["duplicate"]) / len(written),
         "design/duplicate": (status["duplicate"] + repeated) / len(written),
         "design/no_code": status["no_code"] / len(written),

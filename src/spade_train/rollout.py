@@ -10,13 +10,13 @@ import random
 import time
 from collections import Counter
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from spade_envs.batching import run_operations
 from spade_envs.play import Episode, PlayConfig, PlayTask, StopReason, advance_episodes, start_episodes, stop_episodes
 from spade_envs.record import EnvironmentRecord
-from spade_envs.sandbox.types import Operation, ProgramError
+from spade_envs.sandbox.types import ProgramError
 from spade_train.cycle import Cycle, CycleConfig, Design, DesignerLike, Plan, Played, Sample, Sampler, Written
+from spade_train.hints import own_hints
 from spade_train.rewards import DesignOutcome, designer_reward
 from spade_train.rows import Row
 from spade_train.tokens import ChatTokens
@@ -24,9 +24,10 @@ from spade_train.tokens import ChatTokens
 if TYPE_CHECKING:
     from spade_envs.designer import DesignPrompt
     from spade_envs.designer.hints import HintWriter
-    from spade_envs.sandbox import Program, Sandbox
+    from spade_envs.sandbox import Sandbox
 
-_TIMEOUTS = ("timeout:", "quarantined:")
+_TIMEOUTS = ("timeout:", "quarantined:")  # as errors of episodes begin
+_TOO_MUCH = "resources"  # the probe that refuses programs that run too long
 
 
 class Rollout:
@@ -147,13 +148,7 @@ class Rollout:
         fresh = [one for one in played if one.fresh]
         if self.hints is not None:
             return [(one, [one.record.hint] * len(one.seeds)) for one in self._write_hints(fresh, sampler)]
-        requests: list[tuple[Program, Operation]] = []
-        for one in fresh:
-            for seed in one.seeds:
-                session = one.program.new_session_number()
-                steps: tuple[tuple[str, Any], ...] = (("make", {}), ("reset", seed), ("hint", None), ("close", None))
-                requests += [(one.program, Operation(name, session, value)) for name, value in steps]
-        said = iter([outcome.value for outcome in run_operations(self.sandbox, requests)[2::4]])
+        said = iter(own_hints(self.sandbox, [(one.program, seed) for one in fresh for seed in one.seeds]))
         own = [(one, [next(said) or "" for _ in one.seeds]) for one in fresh]
         return [(one, hints) for one, hints in own if all(hints)]
 
@@ -197,7 +192,7 @@ class Rollout:
             if length + episode.remaining_tokens > self.config.context_tokens:
                 stop_episodes(self.sandbox, [episode], StopReason.CONTEXT_LIMIT)
                 continue
-            row.given(observation, with_logprobs=bool(row.logprobs))
+            row.given(observation)
             live.append((episode, row))
         return live
 
@@ -207,7 +202,7 @@ class Rollout:
             if one.played is None:
                 status = one.attempt.status
                 one.outcome = DesignOutcome(
-                    "refused" if status == "admitted" else str(status), timed_out=_timed_out(one)
+                    "refused" if status == "admitted" else str(status), timed_out=one.attempt.cause == _TOO_MUCH
                 )
             else:
                 plain, hinted = one.played.returns(hinted=False), one.played.returns(hinted=True)
@@ -227,15 +222,9 @@ class Rollout:
         """Bring the rows to the fixed number of slots."""
         if len(rows) > self.config.slots:
             raise ValueError(f"a cycle made {len(rows)} rows for {self.config.slots} slots")
-        scored = any(row.logprobs for row in rows)
+        scored = any(row.scored for row in rows)
         for row in rows:
             if not row.completion_ids:
-                row.given([self.tokens.eos], with_logprobs=scored)
+                row.given([self.tokens.eos])
         spare = self.config.slots - len(rows)
-        return rows + [Row.padding(self.tokens.eos, with_logprobs=scored) for _ in range(spare)]
-
-
-def _timed_out(one: Written) -> bool:
-    """Whether the validator refused the program because it ran too long."""
-    report = one.attempt.report
-    return report is not None and any("timeout" in finding.reason for finding in report.refusals)
+        return rows + [Row.padding(self.tokens.eos, scored=scored) for _ in range(spare)]

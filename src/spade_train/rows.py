@@ -15,7 +15,8 @@ class Row:
 
     ``mask`` and ``completion_ids`` have the same length; 1 marks a token the policy sampled, 0 a token that stood in
     its context (an observation, a missing end-of-turn token). ``logprobs`` has that length too, 0.0 where masked,
-    or is empty when the backend gives none. ``reward`` is the raw reward, None where there is nothing to learn from.
+    or is empty when the backend gives none (``scored`` is False then). ``reward`` is the raw reward, None where there
+    is nothing to learn from.
     """
 
     role: Role
@@ -25,22 +26,22 @@ class Row:
     mask: list[int] = field(default_factory=list)
     logprobs: list[float] = field(default_factory=list)
     reward: float | None = None
+    scored: bool = False
 
     def sampled(self, ids: Sequence[int], logprobs: Sequence[float] | None) -> None:
         """Append tokens of the policy."""
-        self._append(ids, 1, logprobs)
-
-    def given(self, ids: Sequence[int], *, with_logprobs: bool) -> None:
-        """Append tokens of the environment."""
-        self._append(ids, 0, [0.0] * len(ids) if with_logprobs else None)
-
-    def _append(self, ids: Sequence[int], mask: int, logprobs: Sequence[float] | None) -> None:
         if logprobs is not None and len(logprobs) != len(ids):
             raise ValueError(f"expected one log-probability for each of {len(ids)} tokens, got {len(logprobs)}")
         self.completion_ids += ids
-        self.mask += [mask] * len(ids)
-        if logprobs is not None:
-            self.logprobs += logprobs
+        self.mask += [1] * len(ids)
+        self.scored = logprobs is not None
+        self.logprobs += logprobs or []
+
+    def given(self, ids: Sequence[int]) -> None:
+        """Append tokens of the environment."""
+        self.completion_ids += ids
+        self.mask += [0] * len(ids)
+        self.logprobs += [0.0] * len(ids) * self.scored
 
     @property
     def context(self) -> list[int]:
@@ -53,6 +54,6 @@ class Row:
         return sum(self.mask)
 
     @classmethod
-    def padding(cls, token: int, *, with_logprobs: bool) -> Row:
+    def padding(cls, token: int, *, scored: bool) -> Row:
         """Return a masked row of one token, for a slot that is not used."""
-        return cls("pad", "pad", [token], [token], [0], [0.0] if with_logprobs else [])
+        return cls("pad", "pad", [token], [token], [0], [0.0] * scored, scored=scored)

@@ -22,6 +22,7 @@ from spade_envs.sandbox import IsolationLevel, Limits, Sandbox
 from spade_train.config import ConfigError, SpadeConfig
 from spade_train.curriculum import Curriculum, CurriculumConfig, PoolCurriculum, ResumeError, SelfPlayCurriculum
 from spade_train.cycle import Cycle, CycleConfig
+from spade_train.evaluation.heldout import evaluate, load_programs
 from spade_train.metrics import cycle_metrics, transcripts
 from spade_train.rewards import DesignerReward, SpadeReward
 from spade_train.rollout import Rollout
@@ -58,7 +59,7 @@ class SelfPlay:
         self.reward = SpadeReward(designer_weight=config.designer_weight, agent_weight=config.agent_weight)
         self._cycles: list[tuple[int, Cycle]] = []
         self.transcripts: list[dict[str, Any]] = []  # of the latest step, on rank 0
-        self.heldout: Any = None
+        self._heldout = load_programs(config.heldout) if config.heldout and config.heldout_every else []
 
     @classmethod
     def from_config(cls, config: SpadeConfig, tokenizer: Any, *, context_tokens: int = 0) -> SelfPlay:
@@ -132,9 +133,25 @@ class SelfPlay:
         cycle = self.rollout.run(plan, sampler)
         self._cycles.append((step + 1, cycle))  # steps count from 1, as in the metrics
         metrics = cycle_metrics(cycle)
-        if self.heldout is not None and self.config.heldout_every and step % self.config.heldout_every == 0:
-            metrics |= self.heldout(trainer)
+        if self._heldout and step % self.config.heldout_every == 0:
+            metrics |= self._evaluate(trainer, sampler)
         return columns(cycle.rows, metrics, with_logprobs=bool(trainer.use_vllm))
+
+    def _evaluate(self, trainer: Any, sampler: TrlSampler) -> dict[str, float]:
+        """Return the success on held-out programs of the policy before this cycle's update, each rank its share.
+
+        The policy's own random state is not touched, so evaluating does not change the run.
+        """
+        from spade_envs.models.transformers import TransformersModel
+
+        if sampler.collective:
+            raise ConfigError("heldout_every needs a policy that is whole on each rank; evaluate checkpoints instead")
+        policy = trainer.accelerator.unwrap_model(trainer.model)
+        model = TransformersModel(policy, trainer.processing_class, name="policy")
+        mine = self._heldout[self.config.process_index :: self.config.world_size]
+        result = evaluate(model, mine, self.sandbox, self.rollout.play, seeds=self.config.heldout_seeds)
+        tiers = {f"heldout/tier_{tier}": rate for tier, rate in result.by_tier.items()}
+        return {"heldout/success": result.success, **tiers}
 
     def dataset(self) -> Dataset:
         """Return a dataset with one row for each cycle and rank. Prompts are made inside the rollout."""

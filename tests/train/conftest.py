@@ -8,8 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # tiny matrices: threads only wait for each other
+torch.set_num_threads(1)
 sys.path.insert(0, str(Path(__file__).parent))
 
 

@@ -34,7 +34,7 @@ PROGRAM = '''class Letter{name}Env(TextEnv):
     def solution(self):
         return self.secret
 '''
-BROKEN = PROGRAM.replace('"yes" if hit', 'undefined_name if self.turn > 0 and hit')
+BROKEN = PROGRAM.replace('"yes" if hit', "undefined_name if self.turn > 0 and hit")
 
 
 def program(index: int) -> str:

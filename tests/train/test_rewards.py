@@ -142,5 +142,5 @@ def test_row_refuses_unequal_logprobs() -> None:
     with pytest.raises(ValueError, match="one log-probability"):
         row.sampled([1, 2], [0.0])
     row.sampled([1, 2], [-0.5, -0.1])
-    row.given([3], with_logprobs=True)
+    row.given([3])
     assert (row.context, row.mask, row.logprobs, row.tokens) == ([1, 1, 2, 3], [1, 1, 0], [-0.5, -0.1, 0.0], 2)

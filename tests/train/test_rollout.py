@@ -136,15 +136,13 @@ def test_replays_fill_free_places_and_are_not_hinted(sandbox: Sandbox, tokens: C
     assert len(cycle.played) == 8
     assert len(old) >= 2
     assert all(one.plain and not one.hinted for one in old)
-    only = Rollout(tokens, None, sandbox, PLAY, _config(hinted=False)).run(
-        Plan(3, (), replays[:4], 4), _talker(tokens)
-    )
+    only = Rollout(tokens, None, sandbox, PLAY, _config(hinted=False)).run(Plan(3, (), replays[:4], 4), _talker(tokens))
     assert [row.role for row in only.rows[:16]] == ["agent"] * 16
     assert not only.written
 
 
 def test_equal_programs_are_played_once_and_share_their_reward(sandbox: Sandbox, tokens: ChatTokens) -> None:
-    said = tokens.tokenizer.encode("same", add_special_tokens=False)
+    said = tokens.tokenizer.encode("twin", add_special_tokens=False)
     sampler = ScriptedSampler(lambda index, ids: [*said, tokens.eos])
     cycle = _run(sandbox, tokens, sampler, _plan(1), reward="solve_variance", hinted=False)
     assert len(cycle.played) == 1

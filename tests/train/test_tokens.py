@@ -27,7 +27,7 @@ def test_appended_turn_is_what_the_template_renders(tokenizer: Any, answer: str)
     tokens = ChatTokens(tokenizer)
     messages = _conversation(answer, "You hit a wall.")
     said = tokenizer.encode(answer, add_special_tokens=False)
-    grown = tokens.prompt(messages[:2]) + [*said, tokens.eos] + tokens.observation("You hit a wall.", closed=True)
+    grown = [*tokens.prompt(messages[:2]), *said, tokens.eos, *tokens.observation("You hit a wall.", closed=True)]
     whole = tokens.prompt(messages)
     assert tokenizer.decode(grown).endswith(tokenizer.decode(tokens.observation("You hit a wall.", closed=True)))
     assert grown[-8:] == whole[-8:]

@@ -75,9 +75,7 @@ def tiny_session(config: SpadeConfig, tokenizer: Any) -> SelfPlay:
     tokens = ChatTokens(tokenizer)
     state = PartialState()
     with state.main_process_first():
-        memory = Memory.open(
-            config.memory, embedder=HashedTokenEmbedder(), read_only=not state.is_main_process
-        )
+        memory = Memory.open(config.memory, embedder=HashedTokenEmbedder(), read_only=not state.is_main_process)
     sandbox = Sandbox(minimum_isolation="static")
     play = PlayConfig(max_turns=3, turn_tokens=8, episode_tokens=32, system_prompt="Play.")
     cycle = CycleConfig(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import weakref
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import gymnasium
@@ -16,12 +17,12 @@ from spade_envs.stepping import (
     check_action,
     check_render_mode,
     choose_sandbox,
-    constructor_arguments,
     draw_seed,
     first_observation,
     render_frame,
     require_hint,
     step_values,
+    turn_limit,
 )
 
 if TYPE_CHECKING:
@@ -38,7 +39,9 @@ class SyntheticEnv(gymnasium.Env[str, str]):
 
     Args:
         render_mode: None or "ansi".
-        max_turns: handed to the program's constructor; None takes the record's, or the program's own default.
+        max_turns: truncates an episode after so many turns, beside the program's own limit; None takes the record's,
+            0 leaves it to the program.
+        arguments: keyword arguments of the program's constructor, JSON-safe.
         minimum_isolation: what the system must offer; None leaves it to the process's default sandbox, which asks for
             "full" isolation.
         sandbox: where to run; None takes the process's shared sandbox.
@@ -54,6 +57,7 @@ class SyntheticEnv(gymnasium.Env[str, str]):
         *,
         render_mode: str | None = None,
         max_turns: int | None = None,
+        arguments: Mapping[str, Any] | None = None,
         minimum_isolation: IsolationLevel | None = None,
         sandbox: Sandbox | None = None,
     ) -> None:
@@ -61,7 +65,8 @@ class SyntheticEnv(gymnasium.Env[str, str]):
             raise TypeError("SyntheticEnv has no program of its own; use make_class(record) or gymnasium.make(id)")
         check_render_mode(render_mode)
         self.render_mode = render_mode
-        self.max_turns = max_turns
+        self.max_turns = turn_limit(self.record, max_turns)
+        self.arguments = dict(arguments or {})
         self.minimum_isolation = minimum_isolation
         self.observation_space = UnicodeText(MAX_TEXT)
         self.action_space = UnicodeText(MAX_TEXT)
@@ -69,6 +74,7 @@ class SyntheticEnv(gymnasium.Env[str, str]):
         self._program: Program | None = None
         self._session: int | None = None  # the latest one; it is closed by the next reset
         self._running = False
+        self._turns = 0
         self._frame = ""
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[str, dict[str, Any]]:
@@ -92,7 +98,7 @@ class SyntheticEnv(gymnasium.Env[str, str]):
         self._session, self._running = number, False
         hinted = bool((options or {}).get("hint"))
         operations = [
-            Operation("make", number, constructor_arguments(self.record, self.max_turns)),
+            Operation("make", number, self.arguments),
             Operation("reset", number, program_seed),
             *([Operation("hint", number)] if hinted and not self.record.hint else []),
         ]
@@ -102,7 +108,7 @@ class SyntheticEnv(gymnasium.Env[str, str]):
             outcome.unwrap()
         hint = require_hint(asked[0].value if asked else self.record.hint, self.record) if hinted else None
         observation, info = first_observation(reset.value, program_seed, hint, self.observation_space)
-        self._frame, self._running = observation, True
+        self._frame, self._turns, self._running = observation, 0, True
         return observation, info
 
     def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
@@ -117,8 +123,9 @@ class SyntheticEnv(gymnasium.Env[str, str]):
         """
         program, session = self._current("step")
         outcome = program.run([Operation("step", session, check_action(action))])[0]
+        self._turns += 1
         observation, reward, terminated, truncated, info = step_values(
-            outcome.error or outcome.value, self.observation_space
+            outcome.error or outcome.value, self.observation_space, self._turns == self.max_turns
         )
         self._running = not (terminated or truncated)
         self._frame = render_frame(action, observation, reward, terminated, truncated, info)
@@ -177,6 +184,7 @@ class SyntheticEnv(gymnasium.Env[str, str]):
         arguments = {
             "render_mode": self.render_mode,
             "max_turns": self.max_turns,
+            "arguments": self.arguments,
             "minimum_isolation": self.minimum_isolation,
         }
         return _rebuild, (self.record, arguments, self.spec)

@@ -29,9 +29,11 @@ def render_page(record: EnvironmentRecord, observation_space: str, action_space:
         "Rewards": "A float, clipped to [-1, 1]. The return of an episode is by default the reward of its last step, "
         "and 0 unless that step terminated it." + _played(record),
         "Episode End": "Terminated by the program. Truncated "
-        + (f"after {record.max_turns} turns, " if record.max_turns else "at the program's own turn limit, ")
+        + (f"after {record.max_turns} turns, " if record.max_turns else "")
+        + "at the program's own turn limit, "
         + 'or when the program fails; then the reward is 0 and `info["error"]` says why.',
-        "Arguments": '`render_mode`: None or "ansi". `max_turns`: turns that the program allows. '
+        "Arguments": '`render_mode`: None or "ansi". `max_turns`: limit on turns, besides that of the program. '
+        "`arguments`: keyword arguments of its constructor. "
         '`reset(options={"hint": True})` appends the hint to the first observation and puts it into '
         '`info["hint"]`.',
         "Version History": f"v0: SHA-256 `{record.id}`"

@@ -78,12 +78,15 @@ def make_env(record_id: str, memory: str | None = None, **arguments: Any) -> Syn
 make_env.metadata = {"render_modes": ["ansi"], "render_fps": 1}  # type: ignore[attr-defined]  # gymnasium.make looks
 
 
-def make_vector_env(record_id: str, memory: str | None = None, **arguments: Any) -> SyntheticVectorEnv:
+def make_vector_env(
+    record_id: str, memory: str | None = None, max_episode_steps: int | None = None, **arguments: Any
+) -> SyntheticVectorEnv:
     """Make a vector environment of a stored record; the vector entry point of every registered id.
 
     Args:
         record_id: the record's id.
         memory: the folder of the memory; None is the default memory.
+        max_episode_steps: Gymnasium's name for ``max_turns``.
         arguments: those of :class:`~spade_envs.vector.SyntheticVectorEnv`, ``num_envs`` among them.
 
     Raises:
@@ -91,6 +94,8 @@ def make_vector_env(record_id: str, memory: str | None = None, **arguments: Any)
     """
     from spade_envs.vector import SyntheticVectorEnv
 
+    if max_episode_steps is not None:
+        arguments.setdefault("max_turns", max_episode_steps)
     return SyntheticVectorEnv(_record(record_id, memory), **arguments)
 
 

@@ -45,10 +45,15 @@ def _sandbox_at(minimum_isolation: IsolationLevel) -> Sandbox:
     return Sandbox(minimum_isolation=minimum_isolation)
 
 
-def constructor_arguments(record: EnvironmentRecord, max_turns: int | None) -> dict[str, Any]:
-    """Return the keyword arguments of the program's constructor."""
-    turns = record.max_turns if max_turns is None else max_turns
-    return {"max_turns": turns} if turns else {}
+def turn_limit(record: EnvironmentRecord, max_turns: int | None) -> int:
+    """Return after how many turns an episode is truncated, 0 for never.
+
+    Raises:
+        ValueError: if ``max_turns`` is negative.
+    """
+    if max_turns is not None and max_turns < 0:
+        raise ValueError(f"max_turns must not be negative, got {max_turns}")
+    return record.max_turns if max_turns is None else max_turns
 
 
 def draw_seed(generator: np.random.Generator, seed: int | None) -> int:
@@ -74,17 +79,14 @@ def first_observation(
     return result.observation[: space.max_length - len(appendix)] + appendix, {**info, "hint": hint}
 
 
-def step_values(result: StepResult | ProgramError, space: UnicodeText) -> tuple[str, float, bool, bool, dict[str, Any]]:
-    """Return what ``step`` returns for a program's result or failure."""
+def step_values(
+    result: StepResult | ProgramError, space: UnicodeText, last_turn: bool
+) -> tuple[str, float, bool, bool, dict[str, Any]]:
+    """Return what ``step`` returns for a program's result or failure; ``last_turn`` truncates what goes on."""
     if isinstance(result, ProgramError):
         return space.clip(""), 0.0, False, True, {"error": describe(result)}
-    return (
-        space.clip(result.observation),
-        clip_reward(result.reward),
-        result.terminated,
-        result.truncated,
-        result.info,
-    )
+    observation, reward, terminated, truncated, info = result
+    return space.clip(observation), clip_reward(reward), terminated, truncated or (last_turn and not terminated), info
 
 
 def check_action(action: Any) -> str:

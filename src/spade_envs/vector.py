@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import gymnasium
@@ -22,12 +22,12 @@ from spade_envs.stepping import (
     check_action,
     check_render_mode,
     choose_sandbox,
-    constructor_arguments,
     draw_seed,
     first_observation,
     render_frame,
     require_hint,
     step_values,
+    turn_limit,
 )
 
 if TYPE_CHECKING:
@@ -40,12 +40,12 @@ Steps = tuple[Observations, NDArray[np.float64], NDArray[np.bool_], NDArray[np.b
 class _Slot:
     """One sub-environment."""
 
-    def __init__(self, record: EnvironmentRecord, program: Program) -> None:
-        self.record, self.program = record, program
+    def __init__(self, record: EnvironmentRecord, program: Program, max_turns: int) -> None:
+        self.record, self.program, self.max_turns = record, program, max_turns
         self.session: int | None = None  # the latest one; it is closed by the next reset
         self.random: np.random.Generator | None = None
         self.started = self.terminated = self.truncated = False
-        self.elapsed = 0
+        self.turns = 0
         self.observation = ""
         self.frame = ""
 
@@ -67,8 +67,8 @@ class SyntheticVectorEnv(VectorEnv[Observations, Sequence[Any], NDArray[Any]]):
         num_envs: number of sub-environments; by default one for each record.
         autoreset_mode: a mode of ``gymnasium.vector.AutoresetMode`` or its value.
         render_mode: None or "ansi".
-        max_turns: handed to the programs' constructors.
-        max_episode_steps: truncates longer episodes; None leaves that to the programs.
+        max_turns: truncates episodes after so many turns; None takes the records', 0 leaves it to the programs.
+        arguments: keyword arguments of the programs' constructors.
         workers: worker processes for each record; a worker that dies takes only its own sessions with it.
         minimum_isolation: what the system must offer; None leaves it to the process's default sandbox, which asks for
             "full" isolation.
@@ -88,7 +88,7 @@ class SyntheticVectorEnv(VectorEnv[Observations, Sequence[Any], NDArray[Any]]):
         autoreset_mode: str | AutoresetMode = AutoresetMode.DISABLED,
         render_mode: str | None = None,
         max_turns: int | None = None,
-        max_episode_steps: int | None = None,
+        arguments: Mapping[str, Any] | None = None,
         workers: int = 1,
         minimum_isolation: IsolationLevel | None = None,
         sandbox: Sandbox | None = None,
@@ -102,7 +102,7 @@ class SyntheticVectorEnv(VectorEnv[Observations, Sequence[Any], NDArray[Any]]):
                 f"got {len(records)}, {self.num_envs} and {workers}"
             )
         check_render_mode(render_mode)
-        self.render_mode, self.max_turns, self.max_episode_steps = render_mode, max_turns, max_episode_steps
+        self.render_mode, self.arguments = render_mode, dict(arguments or {})
         self.autoreset_mode = AutoresetMode(autoreset_mode)
         self.metadata = {**SyntheticEnv.metadata, "autoreset_mode": self.autoreset_mode}
         self._text = UnicodeText(MAX_TEXT)
@@ -117,7 +117,7 @@ class SyntheticVectorEnv(VectorEnv[Observations, Sequence[Any], NDArray[Any]]):
             key = (record.id, index // len(records) % workers)
             if key not in self._programs:
                 self._programs[key] = self._sandbox.open(record.source, allow=record.allow)
-            self._slots.append(_Slot(record, self._programs[key]))
+            self._slots.append(_Slot(record, self._programs[key], turn_limit(record, max_turns)))
 
     def reset(
         self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, Any] | None = None
@@ -202,8 +202,7 @@ class SyntheticVectorEnv(VectorEnv[Observations, Sequence[Any], NDArray[Any]]):
             number, program_seed = slot.program.new_session_number(), draw_seed(slot.random, seed)
             stale, slot.session, slot.started = slot.session, number, False
             places.append((i, program_seed, len(requests)))
-            arguments = constructor_arguments(slot.record, self.max_turns)
-            operations = [Operation("make", number, arguments), Operation("reset", number, program_seed)]
+            operations = [Operation("make", number, self.arguments), Operation("reset", number, program_seed)]
             if hinted and not slot.record.hint:
                 operations.append(Operation("hint", number))
             if stale is not None:
@@ -218,7 +217,7 @@ class SyntheticVectorEnv(VectorEnv[Observations, Sequence[Any], NDArray[Any]]):
             if hinted:
                 hint = require_hint(slot.record.hint or outcomes[place + 2].unwrap(), slot.record)
             slot.observation, infos[i] = first_observation(result, program_seed, hint, self._text)
-            slot.frame, slot.elapsed = slot.observation, 0
+            slot.frame, slot.turns = slot.observation, 0
             slot.started, slot.terminated, slot.truncated = True, False, False
         return infos
 
@@ -239,10 +238,10 @@ class SyntheticVectorEnv(VectorEnv[Observations, Sequence[Any], NDArray[Any]]):
 
     def _take(self, slot: _Slot, action: str, outcome: Outcome) -> tuple[float, dict[str, Any]]:
         result = outcome.error or outcome.value
-        slot.observation, reward, slot.terminated, slot.truncated, info = step_values(result, self._text)
-        slot.elapsed += 1
-        if self.max_episode_steps is not None and slot.elapsed >= self.max_episode_steps:
-            slot.truncated = True
+        slot.turns += 1
+        slot.observation, reward, slot.terminated, slot.truncated, info = step_values(
+            result, self._text, slot.turns == slot.max_turns
+        )
         if self.render_mode:
             slot.frame = render_frame(action, slot.observation, reward, slot.terminated, slot.truncated, info)
         return reward, info

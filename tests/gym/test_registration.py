@@ -143,6 +143,10 @@ def test_make_vec(memory):
     observations, _ = envs.reset(seed=1)
     assert observations in envs.observation_space
     assert envs.spec.id == env_id
+    limited = gymnasium.make_vec(env_id, num_envs=1, max_episode_steps=1)
+    limited.reset(seed=1)
+    assert limited.step(("no",))[3].tolist() == [True]
+    limited.close()
     envs.spec.to_json()
     envs.close()
     envs = gymnasium.make_vec(env_id, num_envs=2, vectorization_mode="sync")

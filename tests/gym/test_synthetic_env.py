@@ -102,18 +102,30 @@ def test_seeds(make):
     assert first.reset(seed=10**30)[1]["seed"] == 10**30 % 2**63
 
 
-def test_max_turns(make):
-    env = make(GUESS, max_turns=2)
+def test_turn_limits(make):
+    env = make(FAULTY, max_turns=2)
+    for seed in (0, 1):
+        env.reset(seed=seed)
+        assert env.step("a")[2:4] == (False, False)
+        assert env.step("b")[2:4] == (False, True)
     env.reset(seed=0)
-    assert env.step("no")[2:4] == (False, False)
-    assert env.step("no")[2:4] == (False, True)
-    env = make(GUESS)
-    env.reset(seed=0)
-    assert env.step("no")[2:4] == (False, False)
+    env.step("a")
+    assert env.step("rich")[2:4] == (True, False)
+    with pytest.raises(ValueError, match="max_turns"):
+        make(GUESS, max_turns=-1)
 
 
-def test_record_turn_limit_reaches_the_program(sandbox):
-    env = make_class(record(GUESS, max_turns=1))(sandbox=sandbox)
+def test_the_record_may_limit_the_turns(sandbox):
+    cls = make_class(record(FAULTY, max_turns=1))
+    for max_turns, truncated in ((None, True), (0, False), (2, False)):
+        env = cls(sandbox=sandbox, max_turns=max_turns)
+        env.reset(seed=0)
+        assert env.step("a")[3] is truncated
+        env.close()
+
+
+def test_arguments_reach_the_constructor(sandbox):
+    env = make_class(record(GUESS))(sandbox=sandbox, arguments={"max_turns": 1})
     env.reset(seed=0)
     assert env.step("no")[3] is True
     env.close()
@@ -260,11 +272,13 @@ def test_close_is_final_for_the_episode_only(make):
 
 def test_a_pickled_environment_is_a_fresh_one(make):
     env = make(GUESS, render_mode="ansi", max_turns=3)
+    env.arguments = {"max_turns": 9}
     env.reset(seed=0)
     copy = pickle.loads(pickle.dumps(env))
     assert type(copy) is type(env)
     assert copy.render_mode == "ansi"
     assert copy.max_turns == 3
+    assert copy.arguments == {"max_turns": 9}
     with pytest.raises(gymnasium.error.ResetNeeded):
         copy.step("3")
 

@@ -55,10 +55,6 @@ def test_equals_gymnasiums_synchronous_environments(sandbox, mode, source, round
     cls = make_class(record(source))
     ours = SyntheticVectorEnv(record(source), 3, sandbox=sandbox, autoreset_mode=mode, max_turns=4)
     theirs = SyncVectorEnv([lambda: cls(sandbox=sandbox, max_turns=4)] * 3, autoreset_mode=mode)
-    if source != GUESS:
-        ours.max_turns = None
-        for env in theirs.envs:
-            env.max_turns = None
     try:
         assert ours.single_observation_space == theirs.single_observation_space
         assert ours.observation_space == theirs.observation_space
@@ -72,14 +68,11 @@ def test_equals_gymnasiums_synchronous_environments(sandbox, mode, source, round
 
 
 def test_disabled_autoreset_is_the_default_and_waits_for_the_mask(make):
-    envs = make(GUESS, num_envs=3)
+    envs = make(GUESS, num_envs=3, arguments={"max_turns": 30})
     assert envs.metadata["autoreset_mode"] is AutoresetMode.DISABLED
     observations, infos = envs.reset(seed=[4, 4, 5])
     assert observations[0] == observations[1] != observations[2]
     assert infos["seed"].tolist() == [4, 4, 5]
-    # 20 numbers cover the secret of every episode; the turn limit is not reached in one step.
-    envs.max_turns = 30
-    envs.reset(seed=[4, 4, 5])
     secret = None
     for guess in range(1, 21):
         observations, rewards, terminations, _, _ = envs.step((str(guess), "x", "x"))
@@ -170,8 +163,8 @@ def test_reset_raises_what_a_program_raises(make):
     assert envs.reset(seed=1)[0][0].startswith("Say")
 
 
-def test_episode_step_limit(make):
-    envs = make(FAULTY, num_envs=2, max_episode_steps=2)
+def test_turn_limit(make):
+    envs = make(FAULTY, num_envs=2, max_turns=2)
     envs.reset(seed=0)
     assert envs.step(("a", "b"))[3].tolist() == [False, False]
     assert envs.step(("a", "b"))[3].tolist() == [True, True]

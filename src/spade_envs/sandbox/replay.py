@@ -105,7 +105,7 @@ class Journal:
             if outcome.error is None:
                 self._logs[argument] = _Log(log.arguments, list(log.operations), log.shown)
             return
-        if name == "reset":
+        if name == "reset" and argument is not None:  # without a seed, what came before still matters
             log.operations.clear()
             log.shown = None
             log.timed_out = False

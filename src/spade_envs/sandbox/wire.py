@@ -61,9 +61,13 @@ def encode_request(operations: Sequence[Operation | tuple[Any, ...]]) -> bytes:
     """Return one request frame. Lone surrogates in actions are kept: programs have to survive them.
 
     Raises:
-        TypeError, ValueError: an argument is not made of str, bytes, numbers, lists and dictionaries.
+        TypeError: an argument is not made of str, bytes, numbers, lists and dictionaries.
+        ValueError: an integer (a seed, say) does not fit into 64 bits.
     """
-    body: bytes = msgpack.packb([list(operation) for operation in operations], unicode_errors="surrogatepass")
+    try:
+        body: bytes = msgpack.packb([list(operation) for operation in operations], unicode_errors="surrogatepass")
+    except OverflowError as error:
+        raise ValueError(f"integers must fit into 64 bits: {error}") from None
     return HEADER.pack(len(body)) + body
 
 

@@ -178,7 +178,8 @@ class Worker:
         if name == "step":
             return results.step_result(environment.step(argument), limit)
         if name == "reset":
-            instance.generator.seed(argument)
+            if argument is not None:  # None would mean the operating system's entropy; the generator goes on instead
+                instance.generator.seed(argument)
             value = results.reset_result(environment.reset(seed=argument), limit)
             instance.timed_out = False
             return value

@@ -17,6 +17,7 @@ transformers = pytest.importorskip("transformers")
 
 from spade_envs.models.transformers import NANO_FOLDER, TransformersModel, _InverseTransform  # noqa: E402
 
+torch.set_num_threads(1)  # several test processes share the cores
 WORDS = [f"w{number}" for number in range(20)]
 TEMPLATE = "{% for m in messages %}{{ '<' + m.role + '> ' + m.content + ' <end> ' }}{% endfor %}<assistant>"
 

@@ -25,6 +25,11 @@ logger = logging.getLogger(__name__)
 
 NANO_FOLDER = Path(__file__).parent / "nano"
 _INSTALL = "pip install 'spade-envs[train]'"
+_ONE_THREAD_BELOW = 20_000_000
+"""Parameters below which a CPU model runs on one thread: handing out such small pieces costs more than it saves.
+
+0.45 M parameters on two busy cores: 256 replies in 4.6 s on one thread, in 101 s on two.
+"""
 _END_OF_TURN = ("<|im_end|>", "<|eot_id|>", "<end_of_turn>", "<|end|>", "<|end_of_turn|>")
 
 
@@ -53,6 +58,8 @@ class TransformersModel:
         self._end_ids = _end_ids(model, tokenizer)
         self._pad_id = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else self._end_ids[0]
         self._context = int(getattr(model.config.get_text_config(), "max_position_embeddings", 0) or 1 << 30)
+        size = sum(parameter.numel() for parameter in model.parameters())
+        self._one_thread = size < _ONE_THREAD_BELOW and str(model.device) == "cpu"
         self._lock = threading.Lock()
 
     @classmethod
@@ -116,7 +123,7 @@ class TransformersModel:
             else:
                 waiting.append(index)
         waiting.sort(key=lambda index: (-len(prompts[index]), index))  # the longest first: memory runs out early
-        with self._lock:
+        with self._lock, _one_thread() if self._one_thread else contextlib.nullcontext():
             position = 0
             while position < len(waiting):
                 size = self._fitting(len(prompts[waiting[position]]) + sampling.max_tokens, len(waiting) - position)
@@ -234,6 +241,18 @@ class _InverseTransform:
         if order is not None:
             choice = order.gather(1, choice)
         return torch.full_like(scores, float("-inf")).scatter_(1, choice, 0.0)
+
+
+@contextlib.contextmanager
+def _one_thread() -> Iterator[None]:
+    import torch
+
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
 
 
 @contextlib.contextmanager

@@ -14,10 +14,10 @@ class ValidationConfig:
 
     seeds: tuple[int, ...] = (0, 1, 2, 3, 4, 5, 6, 123456789)
     """Seeds that ``solution()`` must win; the first :attr:`play_seeds` of them are played by the other policies."""
-    play_seeds: int = 6
-    contentless_seeds: int = 3
+    play_seeds: int = 4
+    contentless_seeds: int = 2
     """Seeds played by policies that say nothing of content."""
-    confirm_seeds: int = 32
+    confirm_seeds: int = 24
     """Further seeds for a know-nothing policy that looks as if it wins, so that luck refuses nobody."""
     max_steps: int = 64
     """Steps within which an episode must end; checked on the first seed and on the plays of ``solution()``."""
@@ -35,6 +35,8 @@ class ValidationConfig:
     """What it means when every seed gives the very same puzzle."""
     contentless_return: float = 0.3
     """Mean return at which a policy that says nothing of content (empty text, noise, echo) refuses the program."""
+    suspect_return: float = 0.4
+    """Mean return of a guessing policy from which it is played on the confirmation seeds."""
     guess_return: float = 0.8
     """Mean return over the confirmation seeds at which a guessing policy refuses the program."""
     warn_return: float = 0.25

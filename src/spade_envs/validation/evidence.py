@@ -261,7 +261,7 @@ def _confirm(evidence: Evidence) -> None:
     pairs: list[tuple[Rollout, Policy]] = []
     for player, rollouts in evidence.known_nothing.values():
         mean = mean_return(rollouts, config)
-        if not player.contentless and mean >= 1 / 3:
+        if not player.contentless and mean >= config.suspect_return:
             more = [Rollout(player.name, 1000 + 7 * index) for index in range(config.confirm_seeds)]
             rollouts += more
             pairs += [(rollout, player.policy) for rollout in more]
@@ -288,7 +288,6 @@ def _try_malformed(evidence: Evidence) -> None:
 
 def _traces(evidence: Evidence) -> list[Rollout]:
     """The plays worth replaying: those that saw most, of the solution and of others, for two seeds each."""
-    config = evidence.config
     chosen: list[Rollout] = []
     for seed in evidence.play_order[:2]:
         plays = evidence.solution_plays.get(seed, [])[:1]

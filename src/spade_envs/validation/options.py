@@ -7,14 +7,15 @@ words, text after "the answer is"). Know-nothing policies are made of them.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 _BOXED = re.compile(r"\\boxed\{\{?([^{}]{1,80})\}")
 _TAGGED = re.compile(r"<answer>([^<>]{1,80})</answer>")
 _NUMBER = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?!\w)")
 _WORD = re.compile(r"[A-Za-z][A-Za-z']*")
 _LISTED = re.compile(
-    r"(?:choose|choice|choices|option|options|action|actions|command|commands|verbs?|move|moves|exits?|suspects?|one of|"
-    r"allowed|answer|reply|respond|from|among|either|letters?|say|type|use|pick|play)\b(?: with| from| are| is| of)?\s*:?\s*"
+    r"(?:choose|choices?|options?|actions?|commands?|verbs?|moves?|exits?|suspects?|one of|allowed|answer|reply|"
+    r"respond|from|among|either|letters?|say|type|use|pick|play)\b(?: with| from| are| is| of)?\s*:?\s*"
     r"([^.\n?!]{3,300})",
     re.IGNORECASE,
 )
@@ -28,32 +29,36 @@ _TOLD = re.compile(
 )
 _PLACEHOLDERS = {"...", "…", "answer", "your answer", "x", "n"}
 MAX_OPTIONS = 12
+MAX_READ = 4_000
+"""Characters of an observation that are looked at for options and words."""
 
 
 def numbers(text: str) -> list[str]:
     """Numbers in ``text``, in order."""
-    return _NUMBER.findall(text)
+    return _NUMBER.findall(text[-MAX_READ:])
 
 
 def words(text: str) -> list[str]:
     """Words in ``text``, in order."""
-    return _WORD.findall(text)
+    return _WORD.findall(text[:MAX_READ])
 
 
 def examples(text: str) -> list[str]:
     r"""Contents of ``\boxed{…}`` and ``<answer>…</answer>`` in ``text``, placeholders such as "..." left out."""
-    found = [match.strip() for match in (*_BOXED.findall(text), *_TAGGED.findall(text))]
+    found = [match.strip() for match in (*_BOXED.findall(text[:MAX_READ]), *_TAGGED.findall(text[:MAX_READ]))]
     return list(dict.fromkeys(item for item in found if item and item.lower() not in _PLACEHOLDERS))
 
 
 def told(text: str) -> str | None:
     """What the text itself calls the answer (last mention), without final full stops, or None."""
-    matches = _TOLD.findall(text)
+    matches = _TOLD.findall(text[-MAX_READ:])
     return matches[-1].rstrip(".!?") or None if matches else None
 
 
-def options(text: str) -> list[str]:
+@lru_cache(maxsize=4096)
+def options(text: str) -> tuple[str, ...]:
     """What the text offers to choose from, most explicit first; at most :data:`MAX_OPTIONS`."""
+    text = text[:MAX_READ]
     found: list[str] = []
     for example in examples(text):
         parts = [part for part in re.split(r"[/|]", example) if part.strip()]
@@ -67,4 +72,4 @@ def options(text: str) -> list[str]:
         parts = [part for part in parts if 0 < len(part) <= 30 and "\\" not in part and len(part.split()) <= 3]
         if len(parts) >= 2:
             found += parts
-    return list(dict.fromkeys(found))[:MAX_OPTIONS]
+    return tuple(dict.fromkeys(found))[:MAX_OPTIONS]

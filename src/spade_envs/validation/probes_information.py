@@ -8,8 +8,8 @@ from typing import Any
 from spade_envs.validation.evidence import Evidence, SeedSurvey
 from spade_envs.validation.finding import Finding, Severity
 from spade_envs.validation.occurrence import Occurrence, bare_solution, occurrence
-from spade_envs.validation.replay import shorten
 from spade_envs.validation.rollout import Rollout
+from spade_envs.validation.shown import quoted, shorten
 
 
 def secrets(evidence: Evidence) -> list[Finding]:
@@ -25,10 +25,9 @@ def secrets(evidence: Evidence) -> list[Finding]:
     }
     played = [rollout for rollout in evidence.rollouts if rollout.seed in seeds and rollout.error is None]
     advice = "Put all that is needed to work out the answer into the observation, or let actions reveal it."
-    if all(len(rollout.turns) == 1 for rollout in played if rollout.ended) and any(r.ended for r in played):
-        reason = (
-            f"a secret: {len(group)} seeds show the same text, want different answers, and end after one turn. {advice}"
-        )
+    same = f"{len(group)} seeds show the same text and want different answers"
+    if played and all(len(rollout.turns) <= 1 for rollout in played):
+        reason = f"a secret: {same}, and the only turn ends the episode. {advice}"
         return [Finding("secrets", Severity.REFUSE, reason, proof)]
     if _revealed(played):
         reason = "the first observation hides the answer; play reveals it."
@@ -39,9 +38,9 @@ def secrets(evidence: Evidence) -> list[Finding]:
         reason = "the first observation hides the answer and no feedback was seen; trying all answers would find it."
         return [Finding("secrets", Severity.WARN, reason, proof)]
     if evidence.survey[0].tools:
-        reason = f"{len(group)} seeds show the same text and want different answers, and no tool was seen to tell more. {advice}"
+        reason = f"{same}, and no tool was seen to tell more. {advice}"
         return [Finding("secrets", Severity.WARN, reason, proof)]
-    reason = f"a secret: {len(group)} seeds show the same text and want different answers, and no action revealed more. {advice}"
+    reason = f"a secret: {same}, and no action revealed more. {advice}"
     return [Finding("secrets", Severity.REFUSE, reason, proof)]
 
 
@@ -137,7 +136,7 @@ def _given_away(
 ) -> Finding:
     seed = seeds[0]
     reason = (
-        f"{called} {words} on {len(seeds)} of {len(answers)} seeds ({shorten(answers[seed], 60)!r}). Say how to find it: the "
+        f"{called} {words} on {len(seeds)} of {len(answers)} seeds ({quoted(answers[seed])}). Say how to find it: the "
         "key insight or strategy and the answer format, without any value of this puzzle's answer."
     )
     proof = {"seed": seed, "hint": shorten(hints[seed], 300), "solution": shorten(answers[seed])}

@@ -8,6 +8,7 @@ from typing import Any
 
 from spade_envs.sandbox.types import Operation, Outcome, ProgramError
 from spade_envs.validation.rollout import Rollout, Runner, Turn, as_turn
+from spade_envs.validation.shown import shorten
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,8 +114,7 @@ def _copies(runner: Runner, recorded: Sequence[Rollout], firsts: dict[int, list[
         original, copy = runner.new_session(), runner.new_session()
         half = len(rollout.actions) // 2
         start = _fresh(original, rollout)[: 2 + half]
-        rest = rollout.actions[half:]
-        both = [Operation("step", session, action) for session in (original, copy) for action in rest]
+        both = [Operation("step", session, action) for session in (original, copy) for action in rollout.actions[half:]]
         plans.append((rollout, half, [*start, Operation("copy", original, copy), *both]))
     outcomes = runner.run([operation for _, _, operations in plans for operation in operations])
     position = 0
@@ -125,9 +125,9 @@ def _copies(runner: Runner, recorded: Sequence[Rollout], firsts: dict[int, list[
             replays.copy_error = replays.copy_error or error
             continue
         expected = firsts[id(rollout)]
-        rest = len(rollout.actions) - half
-        for start in (3 + half, 3 + half + rest):
-            part = slice(start, start + rest)
+        remaining = len(rollout.actions) - half
+        for first in (3 + half, 3 + half + remaining):
+            part = slice(first, first + remaining)
             turns = expected[: 1 + half] + _read(operations[part], results[part])
             _compare(rollout, expected, turns, replays.copied)
 
@@ -156,9 +156,3 @@ def _shown(turn: Any) -> dict[str, Any] | str | None:
     if isinstance(turn, Turn):
         return {**turn._asdict(), "observation": shorten(turn.observation, 300)}
     return None if turn is None else f"{type(turn).__name__}: {turn}"[:300]
-
-
-def shorten(text: str, limit: int = 120) -> str:
-    """Cut ``text`` for evidence; says how long it was."""
-    safe = text.encode("utf-8", "backslashreplace").decode("utf-8")
-    return safe if len(safe) <= limit else f"{safe[:limit]}… ({len(safe)} characters)"

@@ -58,11 +58,12 @@ def _read(file: Path) -> list[tuple[str, str]]:
     except json.JSONDecodeError as error:
         raise ValueError(f"expected JSON in {file}; got an error at line {error.lineno}: {error.msg}") from error
     if isinstance(values, Mapping):
-        listed = next((values[key] for key in ("games", "records") if isinstance(values.get(key), list)), None)
+        entry: Mapping[str, Any] = values
+        listed = next((entry[key] for key in ("games", "records") if isinstance(entry.get(key), list)), None)
         if listed is None:
-            return [(str(file), source) for source in _entry(values)]
+            return [(str(file), source) for source in _entry(entry)]
         values = listed
-    entries = [source for value in values for source in _entry(value)]
+    entries = [source for value in values for source in _entry(value)] if isinstance(values, list) else []
     return [(f"{file}:{number}", source) for number, source in enumerate(entries, start=1)]
 
 

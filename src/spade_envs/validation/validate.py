@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from spade_envs.record import WIN_RETURN
 from spade_envs.sandbox import Program, ProgramError, Sandbox
-from spade_envs.validation import probes_contract, probes_information, probes_reward
+from spade_envs.validation import probes_contract, probes_information, probes_replay, probes_reward, probes_solution
 from spade_envs.validation.config import ValidationConfig
 from spade_envs.validation.evidence import Evidence, collect, mean_return
 from spade_envs.validation.finding import Finding, Report, Severity
@@ -15,16 +15,16 @@ from spade_envs.validation.finding import Finding, Report, Severity
 Probe = Callable[[Evidence], list[Finding]]
 
 PROBES: tuple[Probe, ...] = (
-    probes_contract.determinism,
-    probes_contract.deep_copy,
-    probes_contract.seeds_vary,
+    probes_replay.determinism,
+    probes_replay.deep_copy,
+    probes_replay.seeds_vary,
     probes_contract.termination,
     probes_contract.observation_size,
     probes_contract.tools,
     probes_reward.reward_range,
     probes_reward.malformed,
     probes_reward.know_nothing,
-    probes_reward.solution,
+    probes_solution.solution,
     probes_reward.variance,
     probes_information.secrets,
     probes_information.leak,

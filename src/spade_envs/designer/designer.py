@@ -5,7 +5,9 @@ from __future__ import annotations
 import dataclasses
 import random
 import time
+from collections import Counter
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from spade_envs.corpus import Document
@@ -144,11 +146,9 @@ class Designer:
         from spade_envs.memory import lexical
 
         literals, min_overlap = self.prompts.duplicate_literals, self.prompts.duplicate_overlap
-        mine = lexical.shingles(record.source, literals=literals)
+        mine = _shingles(record.source, literals)
         for other in others:
-            if other.id == record.id:
-                return other
-            if lexical.overlap(mine, lexical.shingles(other.source, literals=literals)) >= min_overlap:
+            if other.id == record.id or lexical.overlap(mine, _shingles(other.source, literals)) >= min_overlap:
                 return other
         return None
 
@@ -162,6 +162,13 @@ class Designer:
             source, min_overlap=self.prompts.duplicate_overlap, literals=self.prompts.duplicate_literals
         )
         return f"repeats {found.id[:16]} (overlap {found.overlap:.2f})" if found else ""
+
+
+@lru_cache(maxsize=256)
+def _shingles(source: str, literals: bool) -> Counter[int]:
+    from spade_envs.memory import lexical
+
+    return lexical.shingles(source, literals=literals)
 
 
 def validation_config(prompts: PromptSet, base: ValidationConfig | None = None) -> ValidationConfig:

@@ -15,6 +15,8 @@ from collections.abc import Iterator
 _MAX_REPAIRS = 20
 _DISPLAY = (ast.Dict, ast.Set, ast.DictComp, ast.SetComp)
 _BOXED_FIELD = re.compile(r"(boxed)\{([^{}]*)\}(?!\})")
+_FORMATTED = re.compile(r"(?i)\b(?:f|rf|fr)[\"']")
+_BACKSPACE = re.compile(r"(?<!\\)(?:\\\\)*\\boxed")
 _LONE_CLOSE = re.compile(r"(?<!\})\}(?!\})")
 _PROVIDED = {"TextEnv", "ToolEnv", "ToolUseBaseEnv", "TerminalBaseEnv", "__name__", "__file__", "__doc__"}
 
@@ -25,7 +27,10 @@ def mend_source(source: str) -> tuple[str, tuple[str, ...]]:
     tree, source = _mend_syntax(source, mends)
     if tree is None:
         return source, tuple(mends)
-    for repair in (_undouble, _escape_boxed, _double_fields):
+    for repair, possible in ((_undouble, "{{" in source), (_escape_boxed, _BACKSPACE.search(source)),
+                             (_double_fields, _FORMATTED.search(source))):  # fmt: skip
+        if not possible:  # a glance at the text saves walking the tree of most programs
+            continue
         changed, what = repair(source, tree)
         if not what:
             continue
@@ -121,6 +126,8 @@ def _double_fields(source: str, tree: ast.Module) -> tuple[str, str]:
     changed = source
     spans: dict[tuple[int, int], set[str]] = {}
     for node in _strings(tree):
+        if not isinstance(node, ast.JoinedStr):
+            continue
         for part in ast.walk(node):
             if isinstance(part, ast.FormattedValue):
                 if isinstance(part.value, ast.Name) and part.value.id not in bound:
@@ -136,16 +143,13 @@ def _double_fields(source: str, tree: ast.Module) -> tuple[str, str]:
 
 def _strings(tree: ast.Module) -> Iterator[ast.expr]:
     """String literals and f-strings, the outermost only."""
-    inside = {id(part) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in _below(node)}
-    for node in ast.walk(tree):
-        literal = isinstance(node, ast.JoinedStr) or (isinstance(node, ast.Constant) and isinstance(node.value, str))
-        if literal and id(node) not in inside:
-            yield node  # type: ignore[misc]
-
-
-def _below(node: ast.AST) -> Iterator[ast.AST]:
-    for child in ast.iter_child_nodes(node):
-        yield from ast.walk(child)
+    waiting: list[ast.AST] = [tree]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.JoinedStr) or (isinstance(node, ast.Constant) and isinstance(node.value, str)):
+            yield node
+        else:
+            waiting.extend(ast.iter_child_nodes(node))
 
 
 def _bound_names(tree: ast.Module) -> set[str]:

@@ -156,10 +156,13 @@ class Sandbox:
             self._processes.stop()
 
     def _waves(self, jobs: Sequence[_Job]) -> list[list[_Job]]:
-        """Group jobs so that no group has a program twice, or more programs than there may be workers."""
+        """Group jobs so that no group has a program twice, or more programs than there may be workers.
+
+        Programs that have a worker come first: otherwise each group would stop the workers that the next one needs.
+        """
         waves: list[list[_Job]] = []
         members: set[int] = set()
-        for job in jobs:
+        for job in sorted(jobs, key=lambda job: job.program.seat.worker is None):
             if not waves or id(job.program) in members or len(members) == self.max_workers:
                 waves.append([])
                 members = set()

@@ -131,7 +131,8 @@ def save(model: Any, tokenizer: Any, folder: Path) -> None:
         eos_token_id=tokenizer.eos_token_id,
         pad_token_id=tokenizer.pad_token_id,
     )
-    model.to(torch.float16).save_pretrained(folder)
+    weights = {name: weight.half() for name, weight in model.state_dict().items() if name != "lm_head.weight"}  # tied
+    model.save_pretrained(folder, state_dict=weights)
     (folder / "model.safetensors").chmod(0o644)
     _edit(folder / "config.json", dtype="float32")  # stored small, computed in single precision
     tokenizer.save_pretrained(folder)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 from scripted_designer import FAST, program
@@ -68,6 +69,19 @@ def test_what_is_wrong_with_a_reply_is_said(designer: Designer, memory: Memory) 
     lines = [attempt.to_dict() for attempt in (broken, again)]
     assert lines[0]["findings"]
     assert lines[1]["reason"].startswith("repeats ")
+
+
+def test_a_tool_environment_as_its_prompt_describes_it_is_admitted(memory: Memory, sandbox: Sandbox) -> None:
+    source = (Path(__file__).parents[1] / "data" / "designer" / "library_loan.py").read_text()
+    designer = Designer(PromptSet.load("tool_use"), memory, sandbox, validation=FAST)
+    prompt = designer.prompt(DOCUMENT, "State Modification", random.Random(3))
+    assert prompt.drawn["domain"] in prompt.messages[-1]["content"]
+    attempt = designer.admit(f"```python\n{source}```", prompt)
+    assert (attempt.status, attempt.reason) == ("admitted", "")
+    record = attempt.record
+    assert record is not None
+    assert record.proven
+    assert (record.kind, record.meta["variant"]) == ("tool_use", prompt.drawn["variant"])
 
 
 def test_without_a_memory_nothing_is_shown_and_nothing_repeats(sandbox: Sandbox) -> None:

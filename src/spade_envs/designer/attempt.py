@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -22,6 +23,7 @@ class DesignPrompt:
     skill: str
     document: Document | None = None
     parents: tuple[str, ...] = ()  # ids of the exemplars in it, the negative ones not included
+    drawn: Mapping[str, str] = field(default_factory=dict)  # of the prompt set's [draw] tables
 
 
 @dataclass(frozen=True, slots=True)

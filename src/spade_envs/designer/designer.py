@@ -73,8 +73,9 @@ class Designer:
                 exemplars = self.memory.exemplars(skill, rng, self.prompts.exemplars)
             if self.prompts.negatives and (negative := self.memory.negative(skill, rng)) is not None:
                 negatives = [negative]
-        messages = self.prompts.designer_messages(document, skill, exemplars, negatives, self.prompts.draw(rng))
-        return DesignPrompt(messages, skill, document, tuple(record.id for record in exemplars))
+        drawn = self.prompts.draw(rng)
+        messages = self.prompts.designer_messages(document, skill, exemplars, negatives, drawn)
+        return DesignPrompt(messages, skill, document, tuple(record.id for record in exemplars), drawn)
 
     def admit(self, text: str, prompt: DesignPrompt) -> Attempt:
         """Judge one reply: extract, compare with the memory, validate, make the record (not yet stored).
@@ -134,7 +135,7 @@ class Designer:
                 licence=self.licence,
                 proven=report.proven,
                 report=report.to_dict(),
-                meta={"prompt_set": self.prompts.name, "mends": list(extracted.mends)},
+                meta={"prompt_set": self.prompts.name, "mends": list(extracted.mends), **prompt.drawn},
                 created_at=time.time(),
             )
         except ValueError as error:

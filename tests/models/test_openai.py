@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 import socket
@@ -45,11 +46,16 @@ class _Handler(BaseHTTPRequestHandler):
         pass
 
 
+class _Quiet(ThreadingHTTPServer):
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        pass  # clients that hang up are what some tests are about
+
+
 class Server:
     """The server: ``answers`` are used one after the other, the last one for ever."""
 
     def __init__(self) -> None:
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
+        self._server = _Quiet(("127.0.0.1", 0), _Handler)
         self._server.daemon_threads = True
         self._server.seen, self._server.guard = [], threading.Lock()  # type: ignore[attr-defined]
         self.answers = [good()]
@@ -234,6 +240,30 @@ def test_an_unusable_endpoint_stops_the_run(server: Server, bad: Answer, remedy:
         ask(server, *(["x"] * 40), concurrency=2)
     assert KEY not in str(caught.value)
     assert len(server.seen) <= 4
+
+
+def test_an_error_does_not_wait_for_requests_under_way(server: Server) -> None:
+    released, finished = threading.Event(), threading.Event()
+
+    def hang_or_refuse(handler: _Handler, body: dict[str, Any]) -> None:
+        if body["messages"][-1]["content"] == "hang":
+            released.wait(30)
+            finished.set()
+        else:
+            status(401)(handler, body)
+
+    server.answers = [hang_or_refuse]
+    with pytest.raises(ModelError, match="refused the key"):
+        ask(server, "hang", "hang", "x")
+    assert not finished.is_set()
+    released.set()
+
+
+def test_it_can_be_asked_from_within_an_event_loop(server: Server) -> None:
+    async def notebook_cell() -> list[Completion]:
+        return ask(server, "a")
+
+    assert asyncio.run(notebook_cell())[0].text == "echo a"
 
 
 def test_without_a_server_the_error_names_the_url(monkeypatch: pytest.MonkeyPatch) -> None:

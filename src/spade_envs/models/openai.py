@@ -6,15 +6,15 @@ records or ``repr``. Redirects are not followed, since they could carry it elsew
 
 from __future__ import annotations
 
+import asyncio
 import email.utils
 import json
 import logging
 import math
 import os
 import random
-import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
@@ -92,14 +92,7 @@ class OpenAIModel:
         self._model, self._url = model, url
         self._concurrency, self._retries = concurrency, retries
         self._request_seconds, self._total_seconds = request_seconds, total_seconds
-        self._client = httpx.Client(
-            headers={"Authorization": f"Bearer {self._key}"} if self._key else {},
-            timeout=httpx.Timeout(request_seconds, connect=min(10.0, request_seconds), pool=None),
-            limits=httpx.Limits(max_connections=concurrency, max_keepalive_connections=concurrency),
-            follow_redirects=False,
-            trust_env=not _is_loopback(parts.hostname),  # a proxy must not stand before a local server
-        )
-        self._lock = threading.Lock()
+        self._trust_env = not _is_loopback(parts.hostname)  # a proxy must not stand before a local server
         self._tokens_field = "max_tokens"
         self._dropped: set[str] = set()
         self._reached = False
@@ -112,60 +105,72 @@ class OpenAIModel:
 
     def complete(self, conversations: Sequence[Conversation], sampling: Sampling) -> list[Completion]:
         """Return one completion for each conversation, in order; see :class:`ChatModel`."""
-        if not conversations:
-            return []
-        stop = threading.Event()
-        with ThreadPoolExecutor(min(self._concurrency, len(conversations)), "spade-endpoint") as threads:
-            try:
-                futures = [
-                    threads.submit(self._one, conversation, index, sampling, stop)
-                    for index, conversation in enumerate(conversations)
-                ]
-                completions = [future.result() for future in futures]
-            finally:
-                stop.set()  # after an error or an interrupt the others do not go on
-        return completions
+        return _run(self._all(conversations, sampling))
 
     def close(self) -> None:
-        """Close the connections."""
-        self._client.close()
+        """Nothing is held between calls."""
 
-    def _one(self, conversation: Conversation, index: int, sampling: Sampling, stop: threading.Event) -> Completion:
+    async def _all(self, conversations: Sequence[Conversation], sampling: Sampling) -> list[Completion]:
+        """Ask for everything at once, within the bound; after an error or an interrupt drop what is under way."""
+        slots = asyncio.Semaphore(self._concurrency)
+        async with httpx.AsyncClient(
+            headers={"Authorization": f"Bearer {self._key}"} if self._key else {},
+            timeout=httpx.Timeout(self._request_seconds, connect=min(10.0, self._request_seconds), pool=None),
+            limits=httpx.Limits(max_connections=self._concurrency, max_keepalive_connections=self._concurrency),
+            follow_redirects=False,
+            trust_env=self._trust_env,
+        ) as client:
+            tasks = [
+                asyncio.create_task(self._one(client, slots, conversation, index, sampling))
+                for index, conversation in enumerate(conversations)
+            ]
+            try:
+                return list(await asyncio.gather(*tasks))
+            finally:
+                for task in tasks:
+                    task.cancel()
+                await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _one(
+        self,
+        client: httpx.AsyncClient,
+        slots: asyncio.Semaphore,
+        conversation: Conversation,
+        index: int,
+        sampling: Sampling,
+    ) -> Completion:
         """One completion with its repetitions."""
-        deadline = time.monotonic() + self._total_seconds
         rng = random.Random(f"{sampling.seed}/{index}")
         seed = rng.getrandbits(31)  # replies to equal conversations differ, and do so again next time
         attempt = 0
-        while not stop.is_set():
-            try:
-                return self._request(self._body(conversation, sampling, seed), deadline)
-            except _Failed as failure:
-                pause = failure.pause
-                if pause is None:
-                    pause = min(_LONGEST_PAUSE, _FIRST_PAUSE * 2**attempt) * rng.uniform(0.5, 1.0)
-                attempt += 1
-                out_of_time = time.monotonic() + pause >= deadline
-                # A server that never answered is more likely misspelt than about to come back.
-                few = failure.unreachable and not self._reached
-                retries = min(self._retries, _RETRIES_UNREACHED) if few else self._retries
-                if failure.retry and attempt <= retries and not out_of_time:
-                    with self._lock:
-                        self.usage.retries += 1
+        async with slots:
+            deadline = time.monotonic() + self._total_seconds
+            while True:
+                try:
+                    return await self._request(client, self._body(conversation, sampling, seed), deadline)
+                except _Failed as failure:
+                    pause = failure.pause
+                    if pause is None:
+                        pause = min(_LONGEST_PAUSE, _FIRST_PAUSE * 2**attempt) * rng.uniform(0.5, 1.0)
+                    attempt += 1
+                    out_of_time = time.monotonic() + pause >= deadline
+                    # A server that never answered is more likely misspelt than about to come back.
+                    few = failure.unreachable and not self._reached
+                    retries = min(self._retries, _RETRIES_UNREACHED) if few else self._retries
+                    if not failure.retry or attempt > retries or out_of_time:
+                        return self._given_up(failure, attempt, out_of_time)
+                    self.usage.retries += 1
                     logger.info("model %s: %s; again in %.1f s", self._model, failure, pause)
-                    stop.wait(pause)
-                    continue
-                if failure.unreachable:
-                    stop.set()
-                    raise ModelError(
-                        f"the endpoint {self._url} cannot be reached ({failure}); start the server or correct the "
-                        f"base URL (option or OPENAI_BASE_URL)"
-                    ) from failure
-                tried = f" (tried {attempt} times{', out of time' if out_of_time and failure.retry else ''})"
-                return Completion("", finish_reason="error", error=f"{failure}{tried if attempt > 1 else ''}")
-            except ModelError:
-                stop.set()
-                raise
-        return Completion("", finish_reason="error", error="cancelled")
+                    await asyncio.sleep(pause)
+
+    def _given_up(self, failure: _Failed, attempts: int, out_of_time: bool) -> Completion:
+        if failure.unreachable:
+            raise ModelError(
+                f"the endpoint {self._url} cannot be reached ({failure}); start the server or correct the "
+                f"base URL (option or OPENAI_BASE_URL)"
+            ) from failure
+        tried = f" (tried {attempts} times{', out of time' if out_of_time and failure.retry else ''})"
+        return Completion("", finish_reason="error", error=f"{failure}{tried if attempts > 1 else ''}")
 
     def _body(self, conversation: Conversation, sampling: Sampling, seed: int) -> dict[str, Any]:
         body = {
@@ -178,10 +183,9 @@ class OpenAIModel:
         }
         return {key: value for key, value in body.items() if key not in self._dropped}
 
-    def _request(self, body: dict[str, Any], deadline: float) -> Completion:
-        with self._lock:
-            self.usage.requests += 1
-        status, headers, content = self._send(body, deadline)
+    async def _request(self, client: httpx.AsyncClient, body: dict[str, Any], deadline: float) -> Completion:
+        self.usage.requests += 1
+        status, headers, content = await self._send(client, body, deadline)
         self._reached = True
         if status == 200:
             return self._read(content)
@@ -205,27 +209,31 @@ class OpenAIModel:
             raise _Failed(said, retry=True, pause=0.0)
         raise _Failed(said, retry=status in _RETRIED, pause=_retry_after(headers))
 
-    def _send(self, body: dict[str, Any], deadline: float) -> tuple[int, httpx.Headers, bytes]:
+    async def _send(
+        self, client: httpx.AsyncClient, body: dict[str, Any], deadline: float
+    ) -> tuple[int, httpx.Headers, bytes]:
         """Send one request and read the whole answer within the request's time."""
-        end = min(deadline, time.monotonic() + self._request_seconds)
         parts, size = [], 0
-        timeout = httpx.Timeout(max(0.05, end - time.monotonic()), connect=min(10.0, self._request_seconds), pool=None)
+        late = f"no whole answer in {self._request_seconds:g} s"
         try:
-            with self._client.stream("POST", f"{self._url}/chat/completions", json=body, timeout=timeout) as answer:
-                for part in answer.iter_bytes():
+            async with (
+                asyncio.timeout(min(self._request_seconds, max(0.05, deadline - time.monotonic()))),
+                client.stream("POST", f"{self._url}/chat/completions", json=body) as answer,
+            ):
+                async for part in answer.aiter_bytes():
                     parts.append(part)
                     size += len(part)
                     if size > _MAX_BODY:
                         raise _Failed(f"an answer of more than {_MAX_BODY >> 20} MiB", retry=False)
-                    if time.monotonic() > end:
-                        raise _Failed(f"no whole answer in {self._request_seconds:g} s", retry=True)
                 return answer.status_code, answer.headers, b"".join(parts)
+        except TimeoutError as error:
+            raise _Failed(late, retry=True) from error
         except httpx.ConnectError as error:
             raise _Failed(self._safe(str(error)) or "no connection", retry=True, unreachable=True) from error
         except httpx.ConnectTimeout as error:
             raise _Failed("no connection in time", retry=True, unreachable=True) from error
         except httpx.TimeoutException as error:
-            raise _Failed(f"no whole answer in {self._request_seconds:g} s", retry=True) from error
+            raise _Failed(late, retry=True) from error
         except (httpx.TransportError, httpx.DecodingError) as error:
             raise _Failed(f"the answer broke off: {self._safe(str(error))}", retry=True) from error
         except httpx.InvalidURL as error:
@@ -244,9 +252,8 @@ class OpenAIModel:
         except (ValueError, KeyError, IndexError, TypeError, AttributeError, RecursionError) as error:
             raise _Failed(f"not a chat completion: {type(error).__name__} in {self._safe(_start(content))!r}",
                           retry=True) from error  # fmt: skip
-        with self._lock:
-            self.usage.prompt_tokens += prompt_tokens
-            self.usage.completion_tokens += completion_tokens
+        self.usage.prompt_tokens += prompt_tokens
+        self.usage.completion_tokens += completion_tokens
         if choice.get("finish_reason") == "content_filter":
             return Completion("", prompt_tokens, completion_tokens, "error", "the endpoint's content filter stopped it")
         length = choice.get("finish_reason") == "length"
@@ -254,22 +261,30 @@ class OpenAIModel:
 
     def _adapt(self, message: str, body: dict[str, Any]) -> bool:
         """Leave out a parameter that this server refuses; True if the request is worth repeating."""
-        with self._lock:
-            if "max_completion_tokens" in message and "max_tokens" in body:
-                self._tokens_field = "max_completion_tokens"
+        if "max_completion_tokens" in message and "max_tokens" in body:
+            self._tokens_field = "max_completion_tokens"
+            return True
+        for name in _DROPPABLE:
+            if name in body and f"'{name}'" in message.replace('"', "'"):
+                if name not in self._dropped:
+                    logger.warning("model %s refuses the parameter %s; it is left out from now on", self._model, name)
+                self._dropped.add(name)
                 return True
-            for name in _DROPPABLE:
-                if name in body and f"'{name}'" in message.replace('"', "'"):
-                    if name not in self._dropped:
-                        logger.warning("model %s refuses the parameter %s; it is left out from now on",
-                                       self._model, name)  # fmt: skip
-                    self._dropped.add(name)
-                    return True
         return False
 
     def _safe(self, text: str) -> str:
         """Take the key out of what a server sent back."""
         return text.replace(self._key, "[key]") if self._key else text
+
+
+def _run(work: Coroutine[Any, Any, list[Completion]]) -> list[Completion]:
+    """Run to the end, also where an event loop is running already, as in a notebook."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(work)
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(asyncio.run, work).result()
 
 
 def _is_loopback(host: str) -> bool:

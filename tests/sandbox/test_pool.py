@@ -187,6 +187,19 @@ def test_long_observations_are_shortened_visibly(quick, step_source):
     assert observation.endswith("[truncated: 40000000 characters, limit 65536]")
 
 
+@pytest.mark.parametrize("limit", [1, 30, 100])
+def test_small_limits(step_source, limit):
+    source = step_source('return "x" * 500, 0.0, False, False, {}').replace(
+        "class AbuseEnv:", 'class AbuseEnv:\n    """' + "d" * 200 + '"""'
+    )
+    with Sandbox(Limits(max_observation_chars=limit)) as sandbox:
+        program = sandbox.open(source)
+        session = program.session()
+        assert len(session.reset(0).observation) == min(5, limit)
+        assert len(session.step("x").observation) == limit
+        assert len(program.info.description) == limit
+
+
 def test_lone_surrogates_and_wild_actions(quick, step_source):
     session = quick.open(step_source("return chr(0xD800) + action[:20], 0.0, False, False, {}")).session()
     session.reset(0)

@@ -222,13 +222,20 @@ def test_numpy_is_opt_in(sandbox):
     source = (
         "import numpy as np\n"
         "class ArrayEnv:\n"
-        "    def reset(self, seed=None):\n        return str(np.zeros(3).sum()), {'n': np.int64(3)}\n"
+        "    def reset(self, seed=None):\n"
+        "        self.rng = np.random.default_rng(seed)\n"
+        "        drawn = self.rng.choice(9, size=3, replace=False), self.rng.normal(), np.random.randint(5)\n"
+        "        solved = np.linalg.solve(np.array([[2.0, 0.0], [0.0, 4.0]]), np.array([2.0, 4.0]))\n"
+        "        return str((drawn, solved.tolist())), {'n': np.int64(3)}\n"
         "    def step(self, action):\n        return 'x', np.float64(0.5), np.bool_(True), False, {}\n"
     )
     with pytest.raises(ProgramError):
         sandbox.open(source)
     session = sandbox.open(source, allow=["numpy"]).session()
-    assert session.reset(0) == ("0.0", {"n": 3})
+    start = session.reset(0)
+    assert start.observation.endswith("[1.0, 1.0])")
+    assert start.info == {"n": 3}
+    assert sandbox.open(source, allow=["numpy"], twin=True).session().reset(0) == start
     result = session.step("x")
     assert result == ("x", 0.5, True, False, {})
     assert type(result.reward) is float
@@ -433,6 +440,17 @@ def test_lower_levels_need_an_explicit_flag(counter_source, numbers, level, miss
     assert played == f"{{'turn': 0}} {level}"
     assert set(off.split()) == missing
     assert described == f"{level} True"
+
+
+@pytest.mark.skipif(os.uname().machine != "x86_64", reason="system-call numbers of x86-64")
+def test_full_isolation_without_privileges_under_a_container_like_filter(counter_source):
+    """No capabilities, and what a container's default profile refuses: namespaces, mounts, bpf, keys, clone3."""
+    code = textwrap.dedent(DENY).replace("jail._prctl(38, 1)", "jail._drop_capabilities(); jail._prctl(38, 1)")
+    code += "with Sandbox() as sandbox:\n"
+    code += "    print(sandbox.open(sys.argv[1]).session().reset(1).info, sandbox.isolation.level)\n"
+    denied = "165 166 155 272 308 321 298 428 429 430 432 248 250 323 425 435"
+    completed = _python(code, counter_source, denied)
+    assert completed.stdout == "{'turn': 0} full\n", completed.stderr
 
 
 def test_doctor():

@@ -14,6 +14,8 @@ from .guards import replace_type, stand_in
 def contents(module: str, listed: frozenset[str]) -> dict[str, Any]:
     """Return the names of ``numpy``, ``numpy.random`` or ``numpy.linalg`` that are handed out."""
     import numpy as np
+    import numpy.linalg
+    import numpy.random  # numpy loads both late, and nothing can be loaded in the jail
 
     if module == "numpy.random":
         return _random_contents(listed)

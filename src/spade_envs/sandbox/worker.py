@@ -215,13 +215,13 @@ class Worker:
         loader.use_generator(random.Random(0))
         program = loader.load_program(source, frozenset(allow))
         self._program = program
-        description = program.__doc__
+        description, limit = program.__doc__, self._limits.max_observation_chars
         return [
             results.shorten(program.__name__, wire.MAX_NAME),
             callable(getattr(program, "hint", None)),
             callable(getattr(program, "solution", None)),
             callable(getattr(program, "get_tools", None)),
-            results.shorten(description if type(description) is str else "", _MAX_DESCRIPTION),
+            results.shorten(description if type(description) is str else "", min(limit, _MAX_DESCRIPTION)),
         ]
 
 

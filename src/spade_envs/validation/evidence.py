@@ -102,6 +102,7 @@ def collect(
         _survey(evidence)
         if any("make" in entry.errors or "reset" in entry.errors for entry in evidence.survey):
             return evidence
+        evidence.runner.check_pace()
         _play_solutions(evidence)
         _play_know_nothing(evidence)
         _confirm(evidence)

@@ -21,6 +21,7 @@ _LISTED = re.compile(
 )
 _SLASHED = re.compile(r"\b[\w-]+(?:\s?[/|]\s?[\w-]+)+\b")
 _LETTERED = re.compile(r"(?:^|[\n(;,]\s*|\s{2,})([A-Z]|\d{1,2})[.):]\s", re.MULTILINE)
+_LEADING = re.compile(r"\A(?:(?:with|one of|either|from|among|the)\s+)+", re.IGNORECASE)
 _SPLIT = re.compile(r"\s*(?:,|/|\||;|\bor\b|\band\b)\s*")
 _TOLD = re.compile(
     r"\b(?:answer|solution|secret(?: \w+)?|expected|correct(?: \w+)?|hidden(?: \w+)?|code|password)\s*"
@@ -68,7 +69,7 @@ def options(text: str) -> tuple[str, ...]:
     if len(letters := _LETTERED.findall(text)) >= 2:
         found += letters
     for match in _LISTED.findall(text):
-        parts = [part.strip(" \"'`[](){}*:") for part in _SPLIT.split(match)]
+        parts = [_LEADING.sub("", part.strip(" \"'`[](){}*:")) for part in _SPLIT.split(match)]
         parts = [part for part in parts if 0 < len(part) <= 30 and "\\" not in part and len(part.split()) <= 3]
         if len(parts) >= 2:
             found += parts

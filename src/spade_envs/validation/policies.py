@@ -188,8 +188,8 @@ def guessing_policies(forms: Sequence[str], solutions: Mapping[int, Sequence[str
             for constant in CONSTANTS:
                 add(f"constant_{constant}", f"always answers {constant!r}", _always(constant))
         else:
-            common = _most_common(solutions)
-            add("common", f"plays {list(common)!r:.120} whatever the seed", _sequence(common))
+            if common := _most_common(solutions):
+                add("common", f"plays {list(common)!r:.120} whatever the seed", _sequence(common))
             add("foreign", "plays the solution of another seed", _foreign(solutions))
             if (middle := _middle(solutions)) is not None:
                 add("middle", f"always answers {middle}, the middle of the solutions", _sequence((middle,)))
@@ -197,10 +197,12 @@ def guessing_policies(forms: Sequence[str], solutions: Mapping[int, Sequence[str
 
 
 def _most_common(solutions: Mapping[int, Sequence[str]]) -> tuple[str, ...]:
+    """The solution that most seeds share, empty if no two seeds share one."""
     counts: dict[tuple[str, ...], int] = {}
     for solution in solutions.values():
         counts[tuple(solution)] = counts.get(tuple(solution), 0) + 1
-    return max(counts, key=lambda solution: counts[solution])
+    common = max(counts, key=lambda solution: counts[solution])
+    return common if counts[common] > 1 else ()
 
 
 def _middle(solutions: Mapping[int, Sequence[str]]) -> str | None:

@@ -60,6 +60,7 @@ def load_failure(error: ProgramError) -> list[Finding]:
 
 def contract(evidence: Evidence) -> list[Finding]:
     """make, reset and step return what the contract says, and raise on no ordinary action."""
+    findings: list[Finding] = []
     for entry in evidence.survey:
         for name in ("make", "reset", "solution", "hint", "tools"):
             if (error := entry.errors.get(name)) is not None:
@@ -69,10 +70,12 @@ def contract(evidence: Evidence) -> list[Finding]:
                 reason = f"{_CALLED[name]} failed on seed {entry.seed}: {error}. {expected}"
                 severity = Severity.WARN if name == "hint" else Severity.REFUSE
                 proof = {"seed": entry.seed, "call": name, **error_evidence(error)}
-                return [Finding("contract", severity, reason, proof)]
+                findings.append(Finding("contract", severity, reason, proof))
+        if findings:
+            break
     failed = [(r.error, r) for r in evidence.rollouts if r.error is not None and r.policy not in GENERAL]
-    if not failed:
-        return []
+    if not failed or any(finding.severity is Severity.REFUSE for finding in findings):
+        return findings
     error, rollout = min(failed, key=lambda pair: (len(pair[1].actions), pair[1].policy, pair[1].seed))
     action = quoted(rollout.actions[-1]) if rollout.actions else ""
     reason = (
@@ -81,7 +84,7 @@ def contract(evidence: Evidence) -> list[Finding]:
         "(observation: str, reward: float, terminated: bool, truncated: bool, info: dict)."
     )
     proof = {**play_evidence(rollout), **error_evidence(error), "plays": len(failed)}
-    return [Finding("contract", Severity.REFUSE, reason, proof)]
+    return [*findings, Finding("contract", Severity.REFUSE, reason, proof)]
 
 
 def termination(evidence: Evidence) -> list[Finding]:

@@ -67,12 +67,12 @@ def leak(evidence: Evidence) -> list[Finding]:
     blatant = kinds["labelled"] + kinds["equal"]
     enough = evidence.config.leak_share * len(solved)
     if blatant and len(blatant) >= enough:
-        return [_leaked(blatant, len(solved), Severity.REFUSE, "calls it the answer")]
+        return [_leaked(blatant, len(solved), Severity.REFUSE, "called the answer")]
     if len(kinds["lone"]) >= max(2, 0.8 * len(solved)):
-        return [_leaked(kinds["lone"], len(solved), Severity.REFUSE, "has nothing else like it")]
-    verbatim = blatant + kinds["lone"] + kinds["span"]
-    if verbatim and len(verbatim) >= enough:
-        return [_leaked(verbatim, len(solved), Severity.WARN, "contains it word for word")]
+        return [_leaked(kinds["lone"], len(solved), Severity.REFUSE, "with nothing else like it")]
+    for severity, found in ((Severity.WARN, blatant + kinds["lone"]), (Severity.INFO, kinds["span"])):
+        if found and len(found) >= enough:
+            return [_leaked(found, len(solved), severity, "word for word")]
     return []
 
 
@@ -80,7 +80,7 @@ def _leaked(entries: list[SeedSurvey], total: int, severity: Severity, how: str)
     entry = entries[0]
     answer = bare_solution(entry.solution or ())
     reason = (
-        f"the first observation contains the answer on {len(entries)} of {total} seeds and {how} "
+        f"the first observation contains the answer on {len(entries)} of {total} seeds, {how} "
         f"({shorten(answer, 60)!r}). Show the data and the question only."
     )
     proof = {

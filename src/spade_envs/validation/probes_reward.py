@@ -132,7 +132,9 @@ def _judge(evidence: Evidence, player: KnowNothing, rollouts: list[Rollout]) -> 
         return Severity.REFUSE, mean
     if not player.contentless and mean >= config.guess_return:
         return Severity.REFUSE, mean
-    return (Severity.WARN if mean >= config.warn_return else Severity.INFO), mean
+    # A lucky guess or two on the first seeds says nothing: warn of guesses that the confirmation seeds bear out.
+    sure = player.contentless or len(rollouts) > config.play_seeds
+    return (Severity.WARN if sure and mean >= config.warn_return else Severity.INFO), mean
 
 
 def _free_win(player: KnowNothing, mean: float, severity: Severity, episodes: int) -> str:

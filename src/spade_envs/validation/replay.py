@@ -61,7 +61,7 @@ def replay(runner: Runner, recorded: Sequence[Rollout], questions: Sequence[str]
             plans.append(("second", rollout, _fresh(second, rollout)))
         make = [Operation("make", used, {})] if index == 0 else []
         plans.append(("reused", rollout, make + _again(used, rollout)))
-        if questions and index % 3 == 0:
+        if questions and (index % 3 == 1 or len(recorded) == 1):
             plans.append(("questioned", rollout, _questioned(runner.new_session(), rollout, questions)))
     outcomes = runner.run([operation for _, _, operations in plans for operation in operations])
     position, firsts = 0, {}

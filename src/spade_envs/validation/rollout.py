@@ -22,6 +22,10 @@ from spade_envs.sandbox.types import (
 )
 from spade_envs.validation.config import ValidationConfig
 
+_SLOW = 0.01  # seconds an operation
+_BATCH_SECONDS = 1.0
+_LEAST_OPERATIONS = 300  # that any collection needs
+
 
 class Turn(NamedTuple):
     """What the player sees and is paid after an action."""
@@ -103,7 +107,8 @@ class Runner:
 
     def __init__(self, program: Program, seconds: float) -> None:
         self.program = program
-        self.deadline = time.monotonic() + seconds
+        self.seconds = seconds
+        self.started = time.monotonic()
         self.trouble: Trouble | None = None
         self.overdue = False
         self.operations = 0
@@ -121,6 +126,29 @@ class Runner:
             CollectionStopped: after a time-out, a death, or too much time.
             SandboxError: if the machinery fails.
         """
+        outcomes: list[Outcome] = []
+        # A slow program gets small batches, so that the budget is kept.
+        size = max(1, int(_BATCH_SECONDS / max(1e-6, self.pace))) if self.pace > _SLOW else len(operations)
+        for start in range(0, len(operations), max(1, size)):
+            outcomes += self._run(operations[start : start + size])
+        return outcomes
+
+    @property
+    def pace(self) -> float:
+        """Seconds that an operation took on average; 0 before the first."""
+        return (time.monotonic() - self.started) / self.operations if self.operations else 0.0
+
+    def check_pace(self) -> None:
+        """Stop now if the program is so slow that the budget cannot suffice.
+
+        Raises:
+            CollectionStopped: if it is.
+        """
+        if self.pace * _LEAST_OPERATIONS > self.seconds:
+            self.overdue = True
+            raise CollectionStopped
+
+    def _run(self, operations: Sequence[Operation]) -> list[Outcome]:
         outcomes = self.program.run(operations)
         self.operations += len(operations)
         for operation, outcome in zip(operations, outcomes, strict=True):
@@ -133,7 +161,7 @@ class Runner:
                 self.trouble = Trouble(outcome.error, operation, seed, tuple(actions))
                 raise CollectionStopped
             self._remember(operation)
-        if time.monotonic() > self.deadline:
+        if time.monotonic() - self.started > self.seconds:
             self.overdue = True
             raise CollectionStopped
         return outcomes

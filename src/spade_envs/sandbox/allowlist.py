@@ -186,6 +186,14 @@ def import_refusal(module: str, allow: frozenset[str] = frozenset()) -> str:
     return f'module "{module}" is not available; {advice}'
 
 
+def missing_name(module: str, name: str, allow: frozenset[str] = frozenset()) -> str:
+    """Return why ``module.name`` is refused, with the nearest names that the module does offer."""
+    names = sorted(public_names(module, allow) or ())
+    near = get_close_matches(name, names, n=3, cutoff=0.5)
+    offer = f"nearest: {', '.join(near)}" if near else f"it offers: {', '.join(names[:30])}"
+    return f'"{module}.{name}" is not available; {offer}'
+
+
 def importable(allow: frozenset[str] = frozenset()) -> list[str]:
     """Return the sorted names of the modules that a program with ``allow`` may import."""
     return sorted({*MODULES, *(name for optional in allow for name in OPTIONAL.get(optional, {}))})

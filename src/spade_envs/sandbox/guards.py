@@ -35,7 +35,7 @@ class Refused(TypeError):
 own_classes: set[type] = set()
 """Classes of the program, as far as seen; :func:`own` adds those that library code made for it."""
 
-_WRITABLE_TYPES = (types.SimpleNamespace, collections.defaultdict, decimal.Context)
+_WRITABLE_TYPES = {collections.defaultdict, decimal.Context}
 _BUILTIN_METHOD, _METHOD_DESCRIPTOR = types.BuiltinMethodType, types.MethodDescriptorType
 _CHECKED = FORBIDDEN_ATTRIBUTES | GUARDED_ATTRIBUTES | NUMPY_GUARDED
 
@@ -88,6 +88,8 @@ def safe_getattr(value: Any, name: str, /, *default: Any) -> Any:
     if name in NUMPY_GUARDED:
         _check_numpy(value, name)
     found = getattr(value, name, *default)
+    if name == "__init__":
+        return _own_constructor(value, found)
     return _safe_formatting(found, name) if name in ("format", "format_map") else found
 
 
@@ -166,6 +168,18 @@ def _safe_formatting(found: Any, name: str) -> Any:
     return found
 
 
+def _own_constructor(value: Any, found: Any) -> Any:
+    """``Class.__init__`` for the program's own objects only: a dataclass's would set any attribute on anything."""
+    if not issubclass(type(value), type):
+        own(value)
+        return found
+
+    def construct(target: Any, /, *args: Any, **kwargs: Any) -> None:
+        found(own(target), *args, **kwargs)
+
+    return construct
+
+
 # -- classes --------------------------------------------------------------------------------------
 def stand_in(
     name: str, test: Callable[[Any], bool], subtest: Callable[[type], bool], call: Callable[..., Any] | None = None
@@ -205,6 +219,12 @@ safe_type = stand_in("type", lambda value: isinstance(value, type), lambda other
 abc_meta = stand_in("ABCMeta", lambda value: isinstance(value, ABCMeta), lambda other: issubclass(other, ABCMeta))
 """``abc.ABCMeta`` of generated code; the policy turns ``metaclass=ABCMeta`` into the real one."""
 
+
+def writable_type(kind: type) -> None:
+    """Let the program set attributes of instances of ``kind`` (which must have no private ones)."""
+    _WRITABLE_TYPES.add(kind)
+
+
 _replaced_types: dict[type, Any] = {}
 """Types whose stand-in is handed out by ``type(x)``."""
 
@@ -222,9 +242,17 @@ def type_of(value: Any) -> Any:
     return _replaced_types.get(kind, kind)
 
 
+def _exactly(kind: type) -> Callable[[Any], bool]:
+    return lambda value: type(value) is kind
+
+
+for _kind in (types.FunctionType, types.TracebackType):
+    replace_type(_kind, stand_in(_kind.__name__, _exactly(_kind), lambda other: False))
+
+
 def build_class(function: Any, name: str, *bases: Any, **keywords: Any) -> Any:
     """``__build_class__`` with checked bases; the new class is the program's own."""
-    for base in bases:
+    for base in (*bases, *types.resolve_bases(bases)):  # typing.Type stands for type itself
         kind = type(base)
         if issubclass(kind, type):
             if issubclass(kind, _StandInMeta) or issubclass(base, type) or base in _FINAL_TYPES:

@@ -60,6 +60,7 @@ _REPLACEMENTS: dict[str, dict[str, Any]] = {
     "collections": {"namedtuple": wrappers.namedtuple},
     "dataclasses": {"dataclass": wrappers.dataclass},
     "datetime": generator.DATETIME,
+    "functools": {"wraps": wrappers.wraps},
     "gymnasium": wrappers.GYMNASIUM,
     "gymnasium.spaces": wrappers.SPACES,
     "logging": wrappers.LOGGING,
@@ -67,6 +68,7 @@ _REPLACEMENTS: dict[str, dict[str, Any]] = {
     "random": generator.RANDOM,
     "sys": wrappers.SYS,
     "time": generator.TIME,
+    "types": {"SimpleNamespace": wrappers.SimpleNamespace},
     "uuid": {"uuid4": generator.uuid4},
     "warnings": wrappers.WARNINGS,
 }

@@ -25,6 +25,12 @@ FORBIDDEN_ATTRIBUTES = frozenset(INSPECT_ATTRIBUTES) | _words(
 )
 """Frames, code and tracebacks: the ways from an object to the interpreter."""
 
+METACLASS_PRIVATES = _words(
+    "_create_ _convert_ _get_mixins_ _find_data_repr_ _find_data_type_ _find_new_ _check_for_existing_members_ "
+    "_add_member_ _add_alias_ _proto_member_ _dump_registry _abc_registry_clear _abc_caches_clear _abc_impl"
+)
+"""Private methods of library metaclasses, which every class of theirs shows: ``_convert_`` reads any module."""
+
 READABLE_DUNDERS = _words(
     "__init__ __post_init__ __name__ __qualname__ __class__ __doc__ __members__ __len__ __eq__ __ne__ __lt__ __le__ "
     "__gt__ __ge__ __hash__ __repr__ __str__ __contains__ __iter__ __next__ __getitem__ __setitem__ __delitem__ "
@@ -44,7 +50,7 @@ DEFINABLE_DUNDERS = _words(
 )
 """Methods that a class may define."""
 
-CLASS_DUNDERS = DEFINABLE_DUNDERS | {"__slots__"}
+CLASS_DUNDERS = DEFINABLE_DUNDERS | {"__slots__", "__doc__"}
 """Dunder names that a class body may bind."""
 
 MODULE_DUNDERS = frozenset({"__all__", "__version__", "__author__", "__license__", "__doc__"})
@@ -55,7 +61,7 @@ READABLE_DUNDER_NAMES = frozenset({"__name__", "__doc__"}) | CLASS_DUNDERS | MOD
 PUBLIC_PRIVATES = frozenset({"_replace", "_asdict", "_fields", "_make", "_field_defaults", "_value_", "_name_"})
 """Attributes with a leading underscore that are public by documentation (named tuples, enumerations)."""
 
-GUARDED_ATTRIBUTES = frozenset({"format", "format_map", "obj", "__class__"})
+GUARDED_ATTRIBUTES = frozenset({"format", "format_map", "obj", "__class__", "__init__"})
 """Attributes whose meaning depends on the object, so they are resolved at run time."""
 
 NUMPY_GUARDED = _words(
@@ -101,7 +107,7 @@ def is_private(name: str) -> bool:
 
 def attribute_refusal(name: str, *, reading: bool) -> str | None:
     """Return why attribute ``name`` is refused whatever the object, or None."""
-    if name in FORBIDDEN_ATTRIBUTES:
+    if name in FORBIDDEN_ATTRIBUTES or name in METACLASS_PRIVATES:
         return f'attribute "{name}" is not available; keep what you need in attributes of your own'
     if name.startswith(RESERVED_PREFIX):
         return f'names that start with "{RESERVED_PREFIX}" are reserved; choose another name'

@@ -8,7 +8,7 @@ from typing import Any
 
 from RestrictedPython import RestrictingNodeTransformer
 
-from .allowlist import import_refusal, public_names
+from .allowlist import import_refusal, missing_name, public_names
 from .bindings import Bindings
 from .names import (
     CLASS_DUNDERS,
@@ -85,6 +85,10 @@ class NamePolicy(RestrictingNodeTransformer):  # type: ignore[misc]
             self.refuse(node, f'names that start with "{RESERVED_PREFIX}" are reserved; choose another name')
         elif is_dunder(name) and not self._may_bind_dunder(name):
             self.refuse(node, f'"{name}" cannot be set; use a plain name')
+        elif self.in_class_body():
+            refusal = attribute_refusal(name, reading=True)
+            if refusal and not is_dunder(name):
+                self.refuse(node, refusal)
 
     def _may_bind_dunder(self, name: str) -> bool:
         return name in (CLASS_DUNDERS if self.in_class_body() else MODULE_DUNDERS)
@@ -135,6 +139,8 @@ class NamePolicy(RestrictingNodeTransformer):  # type: ignore[misc]
         if reading and node.attr in self.guarded:
             if node.attr == "format" and _is_plain_format(node.value):
                 return node
+            if node.attr == "__init__" and self._is_own(node.value, True):
+                return self.node_contents_visit(node)
             return self.guard_call("_sbx_getattr", node, self.visit(node.value), ast.Constant(node.attr))
         if (is_private(node.attr) or not reading) and not self._is_own(node.value, reading):
             node.value = self.guard_call("_sbx_own", node, self.visit(node.value))
@@ -170,8 +176,7 @@ class NamePolicy(RestrictingNodeTransformer):  # type: ignore[misc]
         if not reading:
             self.refuse(node, f'module "{module}" is read-only; keep "{node.attr}" in a variable of your own')
         elif node.attr not in names and node.attr != "__name__":
-            offered = ", ".join(sorted(names)[:40])
-            self.refuse(node, f'"{module}.{node.attr}" is not available; "{module}" offers: {offered}')
+            self.refuse(node, missing_name(module, node.attr, self.allow))
 
     def guard_call(self, guard: str, at: ast.AST, *arguments: ast.expr) -> ast.Call:
         """Return a call of a run-time guard, at the place of ``at``."""
@@ -211,8 +216,7 @@ class NamePolicy(RestrictingNodeTransformer):  # type: ignore[misc]
             return ast.fix_missing_locations(node)
         for alias in node.names:
             if alias.name not in names and public_names(f"{module}.{alias.name}", self.allow) is None:
-                offered = ", ".join(sorted(names)[:40])
-                self.refuse(node, f'"{module}.{alias.name}" is not available; "{module}" offers: {offered}')
+                self.refuse(node, missing_name(module, alias.name, self.allow))
             self.bind(node, alias.asname or alias.name)
         return node
 

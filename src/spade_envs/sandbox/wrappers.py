@@ -6,10 +6,11 @@ import ast
 import collections
 import dataclasses
 import sys
+import types
 from collections.abc import Callable, Iterable
 from typing import Any, ClassVar, NoReturn
 
-from .guards import Refused, own, own_classes, safe_getattr
+from .guards import Refused, check_attribute_name, own, own_classes, safe_getattr, writable_type
 from .names import PROGRAM_MODULE
 
 # -- operator, functools ------------------------------------------------------------------------------
@@ -98,6 +99,20 @@ def literal_eval(text: str) -> Any:
     if not isinstance(text, str):
         raise Refused(f"literal_eval takes a str, not {type(text).__name__}")
     return ast.literal_eval(str.__str__(text))
+
+
+class SimpleNamespace(types.SimpleNamespace):
+    """``types.SimpleNamespace`` with plain attribute names (``copy`` would call a ``__reduce_ex__`` given to it)."""
+
+    def __init__(self, /, **attributes: Any) -> None:
+        for name in attributes:
+            check_attribute_name(name, reading=False)
+        super().__init__(**attributes)
+
+
+SimpleNamespace.__name__ = "namespace"  # as repr() shows it
+SimpleNamespace.__module__ = "types"
+writable_type(SimpleNamespace)
 
 
 # -- sys, logging, warnings ---------------------------------------------------------------------------

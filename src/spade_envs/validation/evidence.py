@@ -6,9 +6,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from spade_envs.record import WIN_RETURN
 from spade_envs.sandbox import Program
 from spade_envs.sandbox.types import Operation, Outcome, ProgramError, ProgramInfo
-from spade_envs.validation import options, policies
+from spade_envs.validation import policies
 from spade_envs.validation.config import ValidationConfig
 from spade_envs.validation.policies import KnowNothing
 from spade_envs.validation.replay import Replays, cross_replay, replay
@@ -57,6 +58,12 @@ class Evidence:
     def solutions(self) -> dict[int, list[str]]:
         """``solution()`` right after reset, by seed, where there is a non-empty one."""
         return {entry.seed: entry.solution for entry in self.survey if entry.solution}
+
+    @property
+    def proven(self) -> bool:
+        """Whether ``solution()`` won on every seed."""
+        won = [attempts[0].return_(self.config) >= WIN_RETURN for attempts in self.solution_plays.values()]
+        return bool(won) and len(won) == len(self.survey) and all(won)
 
     @property
     def look_alikes(self) -> list[SeedSurvey]:
@@ -217,14 +224,16 @@ def _play_solutions(evidence: Evidence) -> None:
     attempt(lists, [variant])
     short = [seed for seed in others if seed not in lists]
     attempt(short, [(variant[0], False)])
-    failed = [seed for seed in others if evidence.solution_plays[seed][0].return_(config) < 1 - 1e-2]
+    failed = [seed for seed in others if evidence.solution_plays[seed][0].return_(config) < WIN_RETURN]
     attempt(failed[:2], [v for v in variants if v != variant])
 
 
 def answer_forms(evidence: Evidence) -> tuple[str, ...]:
     """Forms in which guesses are played: the one that won, else what the prompt speaks of, else raw and boxed."""
     if evidence.solution_form is not None:
-        return (evidence.solution_form,)
+        answer = evidence.solutions[next(iter(evidence.solutions))][-1]
+        wrapped = "boxed" if "\\boxed{" in answer else "answer" if "<answer>" in answer else evidence.solution_form
+        return (wrapped,)
     text = evidence.survey[0].observation
     if "boxed" in text or "boxed" in evidence.source:
         return ("boxed",)
@@ -234,9 +243,9 @@ def answer_forms(evidence: Evidence) -> tuple[str, ...]:
 
 
 def _play_know_nothing(evidence: Evidence) -> None:
-    offered = max(len(options.options(entry.observation)) for entry in evidence.survey)
+    observations = [entry.observation for entry in evidence.survey]
     players = policies.general_policies()
-    players += policies.guessing_policies(answer_forms(evidence), evidence.solutions, offered)
+    players += policies.guessing_policies(answer_forms(evidence), evidence.solutions, observations)
     if evidence.survey[0].tools:
         players.append(policies.tool_policy(evidence.survey[0].tools))
     pairs: list[tuple[Rollout, Policy]] = []

@@ -23,6 +23,7 @@ _SLASHED = re.compile(r"\b[\w-]+(?:\s?[/|]\s?[\w-]+)+\b")
 _LETTERED = re.compile(r"(?:^|[\n(;,]\s*|\s{2,})([A-Z]|\d{1,2})[.):]\s", re.MULTILINE)
 _LEADING = re.compile(r"\A(?:(?:with|one of|either|from|among|the)\s+)+", re.IGNORECASE)
 _SPLIT = re.compile(r"\s*(?:,|/|\||;|\bor\b|\band\b)\s*")
+PLACEHOLDER = re.compile(r"<\w+>|\b(?:[A-Z]{3,}|[a-zNXYKRC]|row|col|column|num|number|index|amount|count)\b")
 _TOLD = re.compile(
     r"\b(?:answer|solution|secret(?: \w+)?|expected|correct(?: \w+)?|hidden(?: \w+)?|code|password)\s*"
     r"(?:is|was|were|should be|would be|:|=|->)\s*[\"'`(\[]*([^\s\"'`)\],;]{1,80})",
@@ -48,6 +49,11 @@ def examples(text: str) -> list[str]:
     r"""Contents of ``\boxed{…}`` and ``<answer>…</answer>`` in ``text``, placeholders such as "..." left out."""
     found = [match.strip() for match in (*_BOXED.findall(text[:MAX_READ]), *_TAGGED.findall(text[:MAX_READ]))]
     return list(dict.fromkeys(item for item in found if item and item.lower() not in _PLACEHOLDERS))
+
+
+def patterns(text: str) -> list[str]:
+    """Examples that have placeholders for numbers, such as "row,col" or "buy N"."""
+    return [example for example in examples(text) if PLACEHOLDER.search(example)]
 
 
 def told(text: str) -> str | None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import count
 from typing import Any
 from zlib import crc32
 
@@ -114,6 +115,16 @@ def _example(rollout: Rollout) -> str:
     return found[len(rollout.turns) % len(found)] if found else "example"
 
 
+def _filled(rollout: Rollout) -> str:
+    """The prompt's own pattern with numbers for placeholders: "row,col" becomes "2,0", "buy N" becomes "buy 3"."""
+    turn = len(rollout.turns)
+    patterns = read.patterns(rollout.first)
+    places = count()
+    return read.PLACEHOLDER.sub(
+        lambda _: str(crc32(f"{turn} {next(places)}".encode()) % 5), patterns[turn % len(patterns)] if patterns else ""
+    )
+
+
 def _number(rollout: Rollout) -> str:
     """Numbers from 1 to 100, the same for all seeds, so that seeds can be compared."""
     return str(1 + crc32(str(len(rollout.turns)).encode()) % 100)
@@ -158,15 +169,19 @@ def general_policies() -> list[KnowNothing]:
     ]
 
 
-def guessing_policies(forms: Sequence[str], solutions: Mapping[int, Sequence[str]], offered: int) -> list[KnowNothing]:
+def guessing_policies(
+    forms: Sequence[str], solutions: Mapping[int, Sequence[str]], observations: Sequence[str]
+) -> list[KnowNothing]:
     """Policies that guess, in each of the answer ``forms``.
 
     Args:
         forms: names of :data:`FORMS` to wrap guesses in.
         solutions: ``solution()`` by seed, where the program offers it; gives the most common answer and answers to
             other seeds' puzzles as further guesses.
-        offered: how many options the first observations offer, at most.
+        observations: first observations of several seeds; what they offer decides which guesses make sense.
     """
+    offered = max(len(read.options(text)) for text in observations)
+    patterned = any(read.patterns(text) for text in observations)
     guesses: list[KnowNothing] = []
     for form in forms:
         suffix = "" if len(forms) == 1 else f"_{form}"
@@ -179,6 +194,8 @@ def guessing_policies(forms: Sequence[str], solutions: Mapping[int, Sequence[str
         add("told", 'answers with what the observation calls "the answer"', _told)
         add("example", "sends the prompt's own example", _example)
         add("random_number", "sends random numbers", _number)
+        if patterned:
+            add("filled", "fills numbers into the prompt's own pattern", _filled)
         if offered:
             add("random_option", "picks one of the offered options at random", _random_option)
             add("explore", "combines offered words at random", _explore)

@@ -71,6 +71,8 @@ def contract(evidence: Evidence) -> list[Finding]:
                 severity = Severity.WARN if name == "hint" else Severity.REFUSE
                 proof = {"seed": entry.seed, "call": name, **error_evidence(error)}
                 findings.append(Finding("contract", severity, reason, proof))
+                if name in ("make", "reset"):
+                    break  # what is asked of an instance that does not stand fails too
         if findings:
             break
     failed = [(r.error, r) for r in evidence.rollouts if r.error is not None and r.policy not in GENERAL]

@@ -79,7 +79,7 @@ def seeds_vary(evidence: Evidence) -> list[Finding]:
         return []
     advice = "Draw the numbers, words or map of the puzzle in reset() from random.Random(seed)."
     proof = {"seeds": [entry.seed for entry in survey], "observation": shorten(survey[0].observation)}
-    if evidence.solutions or not _reads_seed(evidence.source):
+    if evidence.proven or not _reads_seed(evidence.source):
         reason = f"every seed gives the very same puzzle, which can only be learned by heart. {advice}"
         return [Finding("seeds", evidence.config.constant_seeds, reason, proof)]
     reason = f"no difference between seeds was seen in any play. {advice}"

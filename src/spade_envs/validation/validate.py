@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from spade_envs.record import WIN_RETURN
 from spade_envs.sandbox import Program, ProgramError, Sandbox
 from spade_envs.validation import probes_contract, probes_information, probes_replay, probes_reward, probes_solution
 from spade_envs.validation.config import ValidationConfig
@@ -89,7 +88,7 @@ def validate(
     return Report(
         name=evidence.info.class_name,
         findings=tuple(findings),
-        proven=_proven(evidence),
+        proven=evidence.complete and evidence.proven,
         seconds=ended - started,
         measures=_measures(evidence, seconds),
     )
@@ -115,12 +114,6 @@ def validate_many(
     else:
         for source, hint in zip(sources, hints, strict=True):
             yield validate(source, sandbox=sandbox, hint=hint, allow=allow, config=config)
-
-
-def _proven(evidence: Evidence) -> bool:
-    plays = evidence.solution_plays
-    won = all(attempts[0].return_(evidence.config) >= WIN_RETURN for attempts in plays.values())
-    return evidence.complete and bool(plays) and len(plays) == len(evidence.survey) and won
 
 
 def _measures(evidence: Evidence, seconds: dict[str, float]) -> dict[str, object]:

@@ -129,7 +129,7 @@ class ToolEnv(TextEnv):
         if answer is not None:
             reward, errors = self._judge(answer)
             parts.append("The task is done." if reward == 1.0 else "The task is not done as asked.")
-            info: dict[str, Any] = {"criteria_errors": errors} if errors else {}
+            info: dict[str, Any] = {"criteria_errors": "; ".join(errors)} if errors else {}
             return "\n".join(filter(None, parts)), reward, True, False, info
         if not calls:
             parts.append(_NO_CALL)

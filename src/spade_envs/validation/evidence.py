@@ -245,7 +245,9 @@ def answer_forms(evidence: Evidence) -> tuple[str, ...]:
 def _play_know_nothing(evidence: Evidence) -> None:
     observations = [entry.observation for entry in evidence.survey]
     players = policies.general_policies()
-    players += policies.guessing_policies(answer_forms(evidence), evidence.solutions, observations)
+    players += policies.guessing_policies(
+        answer_forms(evidence), evidence.solutions, observations, hidden=bool(evidence.look_alikes)
+    )
     if evidence.survey[0].tools:
         players.append(policies.tool_policy(evidence.survey[0].tools))
     pairs: list[tuple[Rollout, Policy]] = []

@@ -170,7 +170,7 @@ def general_policies() -> list[KnowNothing]:
 
 
 def guessing_policies(
-    forms: Sequence[str], solutions: Mapping[int, Sequence[str]], observations: Sequence[str]
+    forms: Sequence[str], solutions: Mapping[int, Sequence[str]], observations: Sequence[str], *, hidden: bool = False
 ) -> list[KnowNothing]:
     """Policies that guess, in each of the answer ``forms``.
 
@@ -179,6 +179,7 @@ def guessing_policies(
         solutions: ``solution()`` by seed, where the program offers it; gives the most common answer and answers to
             other seeds' puzzles as further guesses.
         observations: first observations of several seeds; what they offer decides which guesses make sense.
+        hidden: whether equal observations want different answers, so that play has to reveal something.
     """
     offered = max(len(read.options(text)) for text in observations)
     patterned = any(read.patterns(text) for text in observations)
@@ -208,6 +209,8 @@ def guessing_policies(
             if common := _most_common(solutions):
                 add("common", f"plays {list(common)!r:.120} whatever the seed", _sequence(common))
             add("foreign", "plays the solution of another seed", _foreign(solutions))
+            if hidden and (parts := _parts(solutions)):
+                add("parts", "tries the parts of solutions one by one", _sequence(parts))
             if (middle := _middle(solutions)) is not None:
                 add("middle", f"always answers {middle}, the middle of the solutions", _sequence((middle,)))
     return guesses
@@ -220,6 +223,17 @@ def _most_common(solutions: Mapping[int, Sequence[str]]) -> tuple[str, ...]:
         counts[tuple(solution)] = counts.get(tuple(solution), 0) + 1
     common = max(counts, key=lambda solution: counts[solution])
     return common if counts[common] > 1 else ()
+
+
+def _parts(solutions: Mapping[int, Sequence[str]]) -> list[str]:
+    """Words of the solutions of all seeds, or letters where the solutions are single words; each once, at most 40.
+
+    The same for every seed, and worth playing only where the first observation hides something.
+    """
+    texts = [text for solution in solutions.values() for text in solution]
+    words = [word for text in texts for word in read.words(text)]
+    single = all(len(text.split()) == 1 for text in texts)
+    return list(dict.fromkeys("".join(words).lower() if single else words))[:40]
 
 
 def _middle(solutions: Mapping[int, Sequence[str]]) -> str | None:

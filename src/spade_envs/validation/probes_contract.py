@@ -178,6 +178,14 @@ def tools(evidence: Evidence) -> list[Finding]:
         findings.append(Finding("tools", Severity.REFUSE, reason, {"tool": name}))
     if "tool_sweep" not in evidence.known_nothing:
         return findings
+    judged = [rollout for rollout in evidence.rollouts if rollout.terminated and rollout.policy != "noise"]
+    broken = [rollout for rollout in judged if rollout.criteria_errors]
+    if broken and len(broken) == len(judged):
+        reason = (
+            f"a success condition raised in every episode: {shorten(broken[0].criteria_errors, 200)}. Conditions take "
+            "the state and return True or False; use the keys that reset() puts into self._state."
+        )
+        findings.append(Finding("tools", Severity.REFUSE, reason, play_evidence(broken[0])))
     sweep = evidence.known_nothing["tool_sweep"][1][0]
     for name, turn in zip(names, sweep.turns, strict=False):
         text = shorten(turn.observation, 200)

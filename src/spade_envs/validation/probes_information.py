@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from typing import Any
 
 from spade_envs.validation.evidence import Evidence, SeedSurvey
 from spade_envs.validation.finding import Finding, Severity
-from spade_envs.validation.occurrence import Occurrence, bare_solution, occurrence
+from spade_envs.validation.occurrence import Occurrence, bare, bare_solution, occurrence
 from spade_envs.validation.rollout import Rollout
 from spade_envs.validation.shown import quoted, shorten
+
+_BLIND = 3
+"""A program that says so few different things to whatever is tried, the same on all seeds, reveals nothing."""
 
 
 def secrets(evidence: Evidence) -> list[Finding]:
@@ -37,11 +41,24 @@ def secrets(evidence: Evidence) -> list[Finding]:
     if len(answers) * 2 <= turns:
         reason = "the first observation hides the answer and no feedback was seen; trying all answers would find it."
         return [Finding("secrets", Severity.WARN, reason, proof)]
-    if evidence.survey[0].tools:
-        reason = f"{same}, and no tool was seen to tell more. {advice}"
+    if evidence.survey[0].tools or len(_answers_given(played)) > _BLIND:
+        reason = f"{same}, and nothing was seen to tell more. {advice}"
         return [Finding("secrets", Severity.WARN, reason, proof)]
     reason = f"a secret: {same}, and no action revealed more. {advice}"
     return [Finding("secrets", Severity.REFUSE, reason, proof)]
+
+
+def _answers_given(rollouts: list[Rollout]) -> set[str]:
+    """What the program says to actions before the end, numbers and the action itself left out."""
+    given: set[str] = set()
+    for rollout in rollouts:
+        for action, result in zip(rollout.actions, rollout.turns, strict=False):
+            if not (result.terminated or result.truncated):
+                text = (
+                    result.observation.replace(action, "").replace(bare(action), "") if action else result.observation
+                )
+                given.add(re.sub(r"\d+", "", text).strip().lower())
+    return given
 
 
 def _revealed(rollouts: list[Rollout]) -> bool:

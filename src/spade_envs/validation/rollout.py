@@ -46,6 +46,7 @@ class Rollout:
     first: str = ""
     actions: list[str] = field(default_factory=list)
     turns: list[Turn] = field(default_factory=list)
+    criteria_errors: str = ""  # errors of a tool environment's predicates, as its base class reports them
     error: ProgramError | None = None  # of make, reset, or the last action
     stopped: bool = False  # the policy had no further action
     cut: bool = False  # we stopped watching before the bound
@@ -232,6 +233,8 @@ class Runner:
                 rollout.error = outcome.error
             else:
                 rollout.turns.append(as_turn(outcome.value))
+                if isinstance(told := outcome.value.info.get("criteria_errors"), str):
+                    rollout.criteria_errors = rollout.criteria_errors or told
         return [(rollout, policy) for rollout, policy in moves if rollout.error is None and not rollout.ended]
 
 

@@ -62,6 +62,25 @@ def test_a_run_adds_exactly_the_count_and_logs_every_attempt(
     assert [line["index"] for line in _lines(tmp_path / "log" / "a.jsonl")] == list(range(more.attempts))
 
 
+def test_the_count_is_exact_even_if_another_run_stores_the_same_program_meanwhile(
+    designer: Designer, memory: Memory, corpus: Corpus
+) -> None:
+    stolen: list[str] = []
+
+    def steal(attempt: Attempt) -> None:
+        if attempt.record is not None and len(stolen) < 2:
+            memory.add(attempt.record, run="thief")
+            stolen.append(attempt.record.id)
+
+    options: dict[str, Any] = {"seed": 3, "run": "a", "round_size": 6}
+    summary = generate(ScriptedModel(), corpus, designer, memory, count=4, on_attempt=steal, **options)
+    assert [record.id for record in memory.records(run="a")] == summary.ids
+    assert (summary.admitted, len(summary.ids), len(memory)) == (4, 4, 6)
+    assert not set(stolen) & set(summary.ids)
+    again = generate(ScriptedModel(), corpus, designer, memory, count=4, resume=True, **options)
+    assert (again.admitted, again.ids) == (4, [])
+
+
 def test_the_first_prompt_can_be_seen_without_a_model(designer: Designer, corpus: Corpus) -> None:
     prompt = preview(corpus, designer, seed=3)
     assert prompt.skill == designer.prompts.skills[0]

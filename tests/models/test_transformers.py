@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -174,6 +175,12 @@ def test_what_cannot_be_loaded_is_a_model_error(tmp_path: Path, monkeypatch: pyt
         load_model(f"hf:{folder}", dtype="float31")
     with pytest.raises(ModelError, match="device 'abacus'"):
         load_model(f"hf:{folder}", device="abacus")
+
+
+def test_without_torch_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "torch", None)
+    with pytest.raises(ModelError, match=r"pip install 'spade-envs\[train\]'"):
+        load_model("nano")
 
 
 def test_a_model_without_a_chat_template_is_refused(folder: Path) -> None:

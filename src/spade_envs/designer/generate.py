@@ -108,6 +108,8 @@ def generate(
     summary = GenerateSummary(run, count, rounds=next_round, causes=Counter(state.get("causes", {})))
     for name in _TOTALS:
         setattr(summary, name, state.get(name, 0))
+    if next_round:  # what is stored counts, should the state say otherwise (see below)
+        summary.admitted = len(memory.records(run=run, archived=None))
     barren: int = state.get("barren", 0)
     hints = None if designer.own_hint else HintWriter(designer.prompts, designer.sandbox, designer.validation)
     with AttemptLog(log, run, next_round) if log is not None else nullcontext() as attempt_log:
@@ -127,15 +129,18 @@ def generate(
                 if attempt_log is not None:
                     attempt_log.sync()
                 barren = 0 if records else barren + 1
-                summary.admitted += len(records)
                 totals = {name: getattr(summary, name) for name in _TOTALS}
-                memory.commit_round(
+                totals["admitted"] += len(records)
+                new = memory.commit_round(
                     run,
                     summary.rounds,
                     records,
                     {"settings": settings, "causes": dict(summary.causes), "barren": barren, **totals},
                 )
             summary.rounds += 1
+            summary.admitted += new
+            if new < len(records):  # another process stored the same program while this round was made
+                records = memory.records(run=run, limit=new, newest_first=True, archived=None)[::-1] if new else []
             summary.ids += [record.id for record in records]
     return summary
 

@@ -142,7 +142,7 @@ class PromptSet:
         """
         return self._render(
             "designer",
-            document=cut_words(document.text, self.document_words) if document else "",
+            document=cut_words(document.text.strip(), self.document_words) if document else "",
             document_id=document.id if document else "",
             meta=document.meta if document else {},
             skill=skill,

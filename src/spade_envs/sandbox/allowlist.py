@@ -189,7 +189,8 @@ def import_refusal(module: str, allow: frozenset[str] = frozenset()) -> str:
 def missing_name(module: str, name: str, allow: frozenset[str] = frozenset()) -> str:
     """Return why ``module.name`` is refused, with the nearest names that the module does offer."""
     names = sorted(public_names(module, allow) or ())
-    near = get_close_matches(name, names, n=3, cutoff=0.5)
+    folded = {candidate.lower(): candidate for candidate in names}
+    near = [folded[match] for match in get_close_matches(name.lower(), folded, n=3, cutoff=0.5)]
     offer = f"nearest: {', '.join(near)}" if near else f"it offers: {', '.join(names[:30])}"
     return f'"{module}.{name}" is not available; {offer}'
 

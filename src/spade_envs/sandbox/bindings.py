@@ -94,17 +94,20 @@ def _field_names(node: ast.ClassDef) -> list[str] | None:
     if not (is_dataclass or is_tuple):
         return None
     annotated = [
-        item for item in node.body if isinstance(item, ast.AnnAssign) and not is_class_variable(item.annotation)
+        item for item in node.body if isinstance(item, ast.AnnAssign) and not is_pseudo_field(item.annotation)
     ]
     return [item.target.id for item in annotated if isinstance(item.target, ast.Name)]
 
 
-def is_class_variable(annotation: ast.expr) -> bool:
-    """Whether an annotation is ``ClassVar`` or ``ClassVar[...]``."""
+_PSEUDO_FIELDS = ("ClassVar", "InitVar", "KW_ONLY")
+
+
+def is_pseudo_field(annotation: ast.expr) -> bool:
+    """Whether an annotation is ``ClassVar``, ``InitVar`` (also subscripted) or ``KW_ONLY``."""
     head = annotation.value if isinstance(annotation, ast.Subscript) else annotation
     if isinstance(head, ast.Constant) and isinstance(head.value, str):
-        return head.value.startswith(("ClassVar", "typing.ClassVar"))
-    return _last_name(head) == "ClassVar"
+        return head.value.removeprefix("typing.").removeprefix("dataclasses.").startswith(_PSEUDO_FIELDS)
+    return _last_name(head) in _PSEUDO_FIELDS
 
 
 def _last_name(node: ast.expr) -> str:

@@ -7,6 +7,7 @@ operation). So an episode depends on its seed alone: not on the other instances,
 
 from __future__ import annotations
 
+import _strptime  # type: ignore[import-not-found]  # noqa: F401 - strptime() imports it late
 import datetime as _datetime
 import random as _random
 import time as _time

@@ -44,7 +44,6 @@ def warm(optional: Iterable[str] = ()) -> None:
     ``optional`` names opt-in modules (``"numpy"``): a program that asks for one must run in a process warmed with it,
     because nothing can be imported any more in the jail.
     """
-    import _strptime  # type: ignore[import-not-found]  # noqa: F401
     import codecs
     import hashlib
     import unicodedata  # noqa: F401
@@ -64,8 +63,6 @@ def warm(optional: Iterable[str] = ()) -> None:
 def harden() -> None:
     """Close ways of this interpreter that no proxy can: call it once, in a process that only runs generated code."""
     _refuse_functional_enums()
-    program = types.ModuleType(PROGRAM_MODULE)
-    sys.modules[PROGRAM_MODULE] = program  # dataclasses and typing look a class's module up
 
 
 def _refuse_functional_enums() -> None:
@@ -83,6 +80,7 @@ def _refuse_functional_enums() -> None:
 
 def make_namespace(allow: frozenset[str] = frozenset()) -> dict[str, Any]:
     """Return the globals of a program: guarded built-ins, and the names it may use without importing them."""
+    sys.modules.setdefault(PROGRAM_MODULE, types.ModuleType(PROGRAM_MODULE))  # dataclasses look a class's module up
     provided = {name: getattr(builtins, name) for name in _BUILTINS.split()}
     provided |= {
         "type": guards.safe_type,

@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass
 
-from .bindings import bound_names, is_class_variable
+from .bindings import bound_names, is_pseudo_field
 from .names import DEFINABLE_DUNDERS, is_dunder
 from .policy_names import NamePolicy
 
@@ -94,11 +94,11 @@ class ScopePolicy(NamePolicy):
                 return ast.copy_location(ast.Pass(), node)
             plain = ast.copy_location(ast.Assign([node.target], node.value), node)
             return self.visit_Assign(ast.fix_missing_locations(plain))
-        if self.bindings.postponed and not is_class_variable(node.annotation):
+        if self.bindings.postponed and not is_pseudo_field(node.annotation):
             text = ast.Constant(ast.unparse(node.annotation))
             node.annotation = ast.copy_location(text, node.annotation)
         elif self.bindings.postponed and isinstance(node.annotation, ast.Subscript):
-            node.annotation = node.annotation.value  # ClassVar[X] -> ClassVar: X may not exist yet
+            node.annotation = node.annotation.value  # ClassVar[X] becomes ClassVar: X may not exist yet
         node.annotation = self.visit(node.annotation)
         node.target = self.visit(node.target)
         if node.value is not None:

@@ -256,5 +256,5 @@ def _outcome(cycle: Cycle, step: int, rank: int) -> _Outcome:
         for hinted in (False, True)
         if (returns := one.returns(hinted=hinted))
     ]
-    records = [one.record for one in cycle.played if one.fresh]
+    records = [one.record for one in cycle.played]  # those of a fixed pool too; known ones are not added again
     return _Outcome(records, plays, list(transcripts(cycle, step=step, rank=rank)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from spade_envs.record import WIN_RETURN
@@ -13,7 +14,7 @@ from spade_envs.validation import policies
 from spade_envs.validation.config import ValidationConfig
 from spade_envs.validation.policies import KnowNothing
 from spade_envs.validation.replay import Replays, cross_replay, replay
-from spade_envs.validation.rollout import CollectionStopped, Policy, Rollout, Runner
+from spade_envs.validation.rollout import CollectionStopped, Policy, Rollout, Runner, SolutionPolicy
 
 
 @dataclass(slots=True)
@@ -180,52 +181,42 @@ def _read_survey(seed: int, outcomes: dict[str, Outcome]) -> SeedSurvey:
     return entry
 
 
-def _solution_policy(runner: Runner, solution: Sequence[str], form: str, always_ask: bool) -> Policy:
-    """Play the list in order, or ask ``solution()`` again each turn; ask again when the list is used up."""
-    queue = list(solution)
-
-    def policy(rollout: Rollout) -> str | None:
-        if rollout.turns and (always_ask or not queue):
-            outcome = runner.run([Operation("solution", rollout.session)])[0]
-            queue[:] = list(outcome.value or []) if outcome.error is None else []
-        return policies.wrap(queue.pop(0), form) if queue else None
-
-    return policy
-
-
 def _play_solutions(evidence: Evidence) -> None:
-    """Find the form that wins the first seed, then play that on the others, all forms where it fails."""
+    """Find the form that wins the first seed, then play that on the others, and other forms where it fails."""
     solutions, config = evidence.solutions, evidence.config
     if not solutions:
         return
     first, *others = solutions
-    variants = [(form, ask) for form in policies.FORMS for ask in (False, True)]
+    in_order = [(form, False) for form in policies.FORMS]
+    asked = [(form, True) for form in policies.FORMS]
 
-    def attempt(seeds: Sequence[int], tried: Sequence[tuple[str, bool]]) -> None:
-        pairs = []
+    def attempt(seeds: Sequence[int], variants: Sequence[tuple[str, bool]]) -> None:
+        pairs: list[tuple[Rollout, Policy]] = []
         for seed in seeds:
-            for form, ask in tried:
+            for form, ask in variants:
                 if ask and len(solutions[seed]) == 1:
                     continue  # the same play as the list in order
                 rollout = Rollout(f"solution_{form}" + ("_asked" if ask else ""), seed)
-                pairs.append((rollout, _solution_policy(evidence.runner, solutions[seed], form, ask)))
+                pairs.append((rollout, SolutionPolicy(solutions[seed], partial(policies.wrap, form=form), ask)))
         evidence.runner.play(pairs, config.max_steps)
         for rollout, _ in pairs:
             evidence.solution_plays.setdefault(rollout.seed, []).append(rollout)
         for seed in seeds:
-            evidence.solution_plays[seed].sort(key=lambda rollout: -rollout.return_(config))
+            evidence.solution_plays.get(seed, []).sort(key=lambda rollout: -rollout.return_(config))
 
-    attempt([first], variants)
+    def lost(seeds: Sequence[int]) -> list[int]:
+        plays = evidence.solution_plays
+        return [seed for seed in seeds if seed not in plays or plays[seed][0].return_(config) < WIN_RETURN]
+
+    attempt([first], in_order)
+    attempt(lost([first]), asked)
     best = evidence.solution_plays[first][0]
-    variant = next(v for v in variants if best.policy == f"solution_{v[0]}" + ("_asked" if v[1] else ""))
+    variant = next(v for v in in_order + asked if best.policy == f"solution_{v[0]}" + ("_asked" if v[1] else ""))
     if best.return_(config) > 0:
         evidence.solution_form = variant[0]
-    lists = [seed for seed in others if not (variant[1] and len(solutions[seed]) == 1)]
-    attempt(lists, [variant])
-    short = [seed for seed in others if seed not in lists]
-    attempt(short, [(variant[0], False)])
-    failed = [seed for seed in others if evidence.solution_plays[seed][0].return_(config) < WIN_RETURN]
-    attempt(failed[:2], [v for v in variants if v != variant])
+    attempt(others, [variant])
+    attempt([seed for seed in others if seed not in evidence.solution_plays], [(variant[0], False)])
+    attempt(lost(others)[:2], [v for v in in_order + asked if v != variant])
 
 
 def answer_forms(evidence: Evidence) -> tuple[str, ...]:
@@ -299,12 +290,12 @@ def _try_malformed(evidence: Evidence) -> None:
 
 
 def _traces(evidence: Evidence) -> list[Rollout]:
-    """The plays worth replaying: those that saw most, of the solution and of others, for two seeds each."""
+    """The plays worth replaying: for two seeds, that of the solution and the one that saw most."""
     chosen: list[Rollout] = []
     for seed in evidence.play_order[:2]:
         plays = evidence.solution_plays.get(seed, [])[:1]
         others = [r for _, rollouts in evidence.known_nothing.values() for r in rollouts if r.seed == seed]
         others = [r for r in others if r.error is None and r.turns]
         others.sort(key=lambda r: (-len({turn.observation for turn in r.turns}), len(r.turns), r.policy))
-        chosen += [r for r in plays + others[:2] if r.error is None and r.turns]
+        chosen += [r for r in plays + others[:1] if r.error is None and r.turns]
     return chosen

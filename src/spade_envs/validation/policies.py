@@ -46,7 +46,7 @@ NOISE = (
     "'; DROP TABLE x; --",
 )
 """Malformed actions, each a single step."""
-HUGE = ("x" * 1_000_000, "\\boxed{" + "7" * 100_000 + "}")
+HUGE = ("x" * 1_000_000, "\\boxed{" + "7" * 20_000 + "}")
 """Very long actions."""
 
 

@@ -86,6 +86,30 @@ Policy = Callable[[Rollout], str | None]
 """Chooses the next action from what was seen so far; None ends the episode."""
 
 
+class SolutionPolicy:
+    """Plays what ``solution()`` says: the list in order, or (``always_ask``) the first action of a new one each turn.
+
+    When the list is used up before the episode ends, ``solution()`` is asked again.
+    """
+
+    def __init__(self, solution: Sequence[str], form: Callable[[str], str], always_ask: bool) -> None:
+        self._queue = list(solution)
+        self._form = form
+        self._always_ask = always_ask
+
+    def wants_solution(self, rollout: Rollout) -> bool:
+        """Whether the program must be asked before the next action."""
+        return bool(rollout.turns) and (self._always_ask or not self._queue)
+
+    def tell(self, solution: Sequence[str]) -> None:
+        """Take what the program said; empty if it said nothing or failed."""
+        self._queue = list(solution)
+
+    def __call__(self, rollout: Rollout) -> str | None:
+        """The next action, None if there is none."""
+        return self._form(self._queue.pop(0)) if self._queue else None
+
+
 class Trouble(NamedTuple):
     """A time-out, death or quarantine: the operation that caused it and what was played before."""
 
@@ -218,6 +242,11 @@ class Runner:
     def _advance(self, live: Sequence[tuple[Rollout, Policy]]) -> list[tuple[Rollout, Policy]]:
         moves: list[tuple[Rollout, Policy]] = []
         operations: list[Operation] = []
+        asking = [(r, policy) for r, policy in live if isinstance(policy, SolutionPolicy) and policy.wants_solution(r)]
+        if asking:
+            told = self.run([Operation("solution", rollout.session) for rollout, _ in asking])
+            for (_, asked), outcome in zip(asking, told, strict=True):
+                asked.tell(outcome.value or [])
         for rollout, policy in live:
             action = policy(rollout)
             if action is None:
@@ -233,8 +262,8 @@ class Runner:
                 rollout.error = outcome.error
             else:
                 rollout.turns.append(as_turn(outcome.value))
-                if isinstance(told := outcome.value.info.get("criteria_errors"), str):
-                    rollout.criteria_errors = rollout.criteria_errors or told
+                if isinstance(errors := outcome.value.info.get("criteria_errors"), str):
+                    rollout.criteria_errors = rollout.criteria_errors or errors
         return [(rollout, policy) for rollout, policy in moves if rollout.error is None and not rollout.ended]
 
 

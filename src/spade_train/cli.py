@@ -53,9 +53,11 @@ def train(
         out.print(shown(yaml.safe_dump({k: v for k, v in known.items() if isinstance(v, str | int | float | None)})))
         return
 
+    from spade_train.display import training_display
     from spade_train.recipe import run
 
-    result = run(settings, resume=resume)
+    with training_display(settings.max_steps) as callbacks:
+        result = run(settings, resume=resume, callbacks=callbacks if settings.process_index == 0 else ())
     last = result.metrics[-1] if result.metrics else {}
     if as_json:
         print_json({"output": str(result.output_dir), "adapter": str(result.adapter), "steps": result.steps, **last})

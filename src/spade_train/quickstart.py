@@ -33,12 +33,21 @@ TRAINING: dict[str, Any] = {
     "documents": 3,
     "designs": 6,
     "plays": 6,
-    "use_cpu": True,
+    "replay_share": 0.25,
+    "designer_reward": "blend",
+    "lora_r": 16,
+    "lora_alpha": 32,
+    "lora_targets": "all-linear",
+    "learning_rate": 1e-3,
+    "beta": 0.02,
+    "temperature": 1.0,
+    "per_device_train_batch_size": 81,
+    "save_steps": 10,
     "report_to": "none",
-    "save_strategy": "steps",
-    "save_steps": 20,
     "disable_tqdm": True,
+    "use_cpu": True,
     "bf16": False,
+    "gradient_checkpointing": False,
 }
 """Settings of the training part; ``examples/recipes/nano_cpu.yaml`` holds the same for ``spade train``."""
 
@@ -193,26 +202,13 @@ def _scores(
 
 
 def _train(folder: Path, steps: int, seed: int) -> list[dict[str, Any]]:
-    from transformers import TrainerCallback
-
     from spade_train.config import SpadeConfig
+    from spade_train.display import training_display
     from spade_train.recipe import run
 
-    config = SpadeConfig(output_dir=str(folder), memory=str(folder / "memory"), max_steps=steps, seed=seed, **TRAINING)
-    with progress("train", steps) as advance:
-
-        class Display(TrainerCallback):  # type: ignore[misc]
-            def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **_: Any) -> None:
-                shown_names = (
-                    ("design/valid", "valid"),
-                    ("environment/regret", "regret"),
-                    ("episode/return", "return"),
-                )
-                words = [f"{label} {logs[name]:.2f}" for name, label in shown_names if logs and name in logs]
-                advance(state.global_step, " · ".join(words))
-
-        result = run(config, callbacks=[Display()])
-    return result.metrics
+    config = SpadeConfig(output_dir=str(folder), max_steps=steps, seed=seed, **TRAINING)
+    with training_display(steps) as callbacks:
+        return run(config, callbacks=callbacks).metrics
 
 
 def _trained(adapter: Path) -> ChatModel:

@@ -89,6 +89,7 @@ def build_trainer(
         callbacks: further callbacks, e.g. a progress display.
     """
     from peft import LoraConfig
+    from transformers.trainer_callback import PrinterCallback, ProgressCallback
     from trl import GRPOTrainer
 
     model, tokenizer = policy or load_policy(config)
@@ -114,6 +115,8 @@ def build_trainer(
             reward_funcs=session.reward,
             callbacks=[*session.callbacks(), *callbacks],
         )
+    for printer in (PrinterCallback, ProgressCallback):  # they print every one of the metrics at every step
+        trainer.remove_callback(printer)
     exact_lora_sync(trainer)
     return Training(trainer, session)
 

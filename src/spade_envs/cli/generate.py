@@ -56,7 +56,8 @@ def generate(
     count: Annotated[int, typer.Option("-n", "--count", min=1, help="Environments to have in the end.")] = 100,
     memory: MemoryOption = None,
     prompts: Annotated[
-        str | None, typer.Option(help="Prompt set: nano, games or a folder. Default: nano for nano, else games.")
+        str | None,
+        typer.Option(help="Prompt set: nano, games, tool_use or a folder. Default: nano for nano, else games."),
     ] = None,
     seed: Annotated[int, typer.Option(help="Fixes documents, exemplars and sampling.")] = 0,
     run: Annotated[str | None, typer.Option(help="Name of the run in the memory. Default: generate-<seed>.")] = None,

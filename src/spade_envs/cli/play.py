@@ -66,7 +66,9 @@ def play(
     hint: Annotated[bool, typer.Option("--hint", help="Show the hint in the first observation.")] = False,
     seed: Annotated[int, typer.Option("--seed", help="Seed of the episode and of sampling.")] = 0,
     memory: MemoryOption = None,
-    prompts: Annotated[str | None, typer.Option(help="Prompt set of a model: nano, games or a folder.")] = None,
+    prompts: Annotated[
+        str | None, typer.Option(help="Prompt set of a model: nano, games, tool_use or a folder.")
+    ] = None,
     base_url: Annotated[str | None, typer.Option(help="Endpoint of an openai:… model.")] = None,
     temperature: Annotated[float, typer.Option(min=0, help="Sampling temperature of a model.")] = 0.6,
     isolation: IsolationOption = "full",

@@ -64,6 +64,8 @@ class TextEnv:
     @staticmethod
     def answer(action: str) -> str:
         """Return the text inside the last balanced ``\\boxed{...}`` of ``action``, else all of it, stripped."""
+        if "\\boxed" not in action:
+            return action.strip()
         found, opened = (-1, 0), []
         for brace in _BRACES.finditer(action):
             if brace[0] != "}":

@@ -73,7 +73,6 @@ class SubAny(Any): pass
 class SubDefault(defaultdict): pass
 class SubOrdered(OrderedDict): pass
 class SubTyped(TypedDict): pass
-class SubCached(functools.cached_property): pass
 class SubProperty(property): pass
 class SubNumber(numbers.Number): pass
 class SubSpace(gymnasium.spaces.Discrete): pass
@@ -81,7 +80,7 @@ OWN = [
     SubRandom(1), SubFraction(1, 2), SubDecimal(1), SubCounter(), SubDeque(), SubQueue(), SubEncoder(),
     SubMatcher(), SubUserDict(), SubChainMap(), SubTool(), SubDatetime(2020, 1, 1), SubEnv(), SubSuppress(),
     SubIO(), SubUUID(int=1), SubReader([]), SubPartial(abs), SubStr("a"), SubException(), SubAny(), SubDefault(),
-    SubOrdered(), SubCached(abs), SubProperty(), SubNumber(), SubSpace(3), P(), D(), E.A, F.A, Methods(),
+    SubOrdered(), SubProperty(), SubNumber(), SubSpace(3), P(), D(), E.A, F.A, Methods(),
     SubMapping, SubProtocol, SubGeneric, SubTyped
 ]
 FOREIGN = [

@@ -93,9 +93,7 @@ def _field_names(node: ast.ClassDef) -> list[str] | None:
     is_tuple = [_last_name(base) for base in node.bases] == ["NamedTuple"]
     if not (is_dataclass or is_tuple):
         return None
-    annotated = [
-        item for item in node.body if isinstance(item, ast.AnnAssign) and not is_pseudo_field(item.annotation)
-    ]
+    annotated = [item for item in node.body if isinstance(item, ast.AnnAssign) and not is_pseudo_field(item.annotation)]
     return [item.target.id for item in annotated if isinstance(item.target, ast.Name)]
 
 

@@ -246,41 +246,45 @@ def _exactly(kind: type) -> Callable[[Any], bool]:
     return lambda value: type(value) is kind
 
 
-for _kind in (types.FunctionType, types.TracebackType):
+_HIDDEN: tuple[type, ...] = (types.FunctionType, types.MethodType, types.TracebackType)
+for _kind in _HIDDEN:
     replace_type(_kind, stand_in(_kind.__name__, _exactly(_kind), lambda other: False))
 
 
 def build_class(function: Any, name: str, *bases: Any, **keywords: Any) -> Any:
     """``__build_class__`` with checked bases; the new class is the program's own."""
-    for base in (*bases, *types.resolve_bases(bases)):  # typing.Type stands for type itself
-        kind = type(base)
-        if issubclass(kind, type):
-            if issubclass(kind, _StandInMeta) or issubclass(base, type) or base in _FINAL_TYPES:
-                raise Refused(f"class {name} cannot derive from {base.__name__}")
-        elif kind.__module__ != "typing" and kind is not types.GenericAlias and not _is_base_function(base):
-            raise Refused(f"class {name}: a base must be a class, not a {kind.__name__} object")
+    for base in bases:
+        if not issubclass(type(base), type) and type(base).__module__ != "typing" and not _is_alias(base):
+            raise Refused(f"class {name}: a base must be a class, not a {type(base).__name__} object")
+    for base in types.resolve_bases(bases):  # typing.Type stands for type itself
+        if not issubclass(type(base), type) or (base not in _BASES and base.__module__ != PROGRAM_MODULE):
+            raise Refused(f"class {name} cannot derive from {getattr(base, '__name__', base)!s}")
     made = builtins.__build_class__(function, name, *bases, **keywords)
     if isinstance(made, type):
         own_classes.add(made)
     return made
 
 
-_FINAL_TYPES: set[type] = {super}
-_BASE_FUNCTIONS: list[Any] = []
+_BASES: set[type] = set()
+_ALIASES: list[Any] = []
 
 
-def allow_base(function: Any) -> None:
-    """Allow ``function`` (such as ``typing.NamedTuple``) to stand as a base class."""
-    _BASE_FUNCTIONS.append(function)
+def allow_base(base: Any) -> None:
+    """Allow a class that is handed out (or what ``typing.NamedTuple`` and the like stand for) as a base class.
+
+    Classes that a program only reaches through ``type(x)`` are not allowed: library code trusts the attributes of its
+    own helpers (the name in a dataclass field, say), which a subclass could set.
+    """
+    if isinstance(base, type):
+        if not issubclass(base, type) and not issubclass(type(base), _StandInMeta) and base is not super:
+            _BASES.add(base)
+    elif type(base) is types.FunctionType and hasattr(base, "__mro_entries__"):
+        _ALIASES.append(base)
+        _BASES.update(kind for kind in types.resolve_bases((base,)) if not issubclass(kind, type))
 
 
-def _is_base_function(value: Any) -> bool:
-    return any(value is function for function in _BASE_FUNCTIONS)
-
-
-def forbid_base(kind: type) -> None:
-    """Refuse ``kind`` as a base class."""
-    _FINAL_TYPES.add(kind)
+def _is_alias(value: Any) -> bool:
+    return type(value) is types.GenericAlias or any(value is alias for alias in _ALIASES)
 
 
 def _check_numpy(value: Any, name: str) -> None:

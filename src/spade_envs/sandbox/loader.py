@@ -6,7 +6,6 @@ Nothing here isolates anything by itself: call it in a jailed worker process onl
 from __future__ import annotations
 
 import builtins
-import enum
 import sys
 import types
 import typing
@@ -16,6 +15,7 @@ from typing import Any
 from . import guards
 from .allowlist import PREBOUND, PREBOUND_MODULES
 from .generator import use_generator
+from .hardening import harden
 from .modules import importer, load_all, load_module
 from .names import PROGRAM_MODULE
 from .policy import compile_program
@@ -60,28 +60,13 @@ def warm(optional: Iterable[str] = ()) -> None:
     guards.own_classes.clear()
 
 
-def harden() -> None:
-    """Close ways of this interpreter that no proxy can: call it once, in a process that only runs generated code."""
-    _refuse_functional_enums()
-
-
-def _refuse_functional_enums() -> None:
-    original = enum.EnumMeta.__call__
-    if getattr(original, "__name__", "") == "call_without_names":
-        return
-
-    def call_without_names(cls: Any, *args: Any, **kwargs: Any) -> Any:
-        if len(args) != 1 or kwargs:
-            raise guards.Refused("Enum(name, members) is not available; write a class statement")
-        return original(cls, args[0])
-
-    enum.EnumMeta.__call__ = call_without_names  # type: ignore[method-assign]
-
-
 def make_namespace(allow: frozenset[str] = frozenset()) -> dict[str, Any]:
     """Return the globals of a program: guarded built-ins, and the names it may use without importing them."""
     sys.modules.setdefault(PROGRAM_MODULE, types.ModuleType(PROGRAM_MODULE))  # dataclasses look a class's module up
     provided = {name: getattr(builtins, name) for name in _BUILTINS.split()}
+    for value in provided.values():
+        if isinstance(value, type):
+            guards.allow_base(value)
     provided |= {
         "type": guards.safe_type,
         "getattr": guards.safe_getattr,

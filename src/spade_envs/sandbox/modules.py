@@ -51,6 +51,8 @@ def freeze(module: str, names: dict[str, Any]) -> Proxy:
     proxy: Proxy = kind()
     for name, value in names.items():
         object.__setattr__(proxy, name, value)
+        if (module, name) not in _FINAL:
+            allow_base(value)
     return proxy
 
 
@@ -72,6 +74,8 @@ _REPLACEMENTS: dict[str, dict[str, Any]] = {
     "uuid": {"uuid4": generator.uuid4},
     "warnings": wrappers.WARNINGS,
 }
+_FINAL = {("functools", "cached_property"), ("types", "SimpleNamespace"), ("types", "MappingProxyType")}
+"""Classes that may not be derived from: they set attributes under names that a subclass could choose."""
 _SUBMODULES = {"collections": ("abc",), "gymnasium": ("spaces",), "numpy": ("random", "linalg")}
 _REAL_NAME = {"math_verify": "spade_envs.verify", "spade_envs": "spade_envs.contract"}
 _cache: dict[str, Proxy] = {}
@@ -117,8 +121,6 @@ def _value(module: str, real: Any, name: str) -> Any:
         return tuple(value)
     if (module, name) in (("functools", "total_ordering"), ("enum", "unique")):
         return wrappers.owned_decorator(value)
-    if (module, name) in (("typing", "NamedTuple"), ("typing", "TypedDict")):
-        allow_base(value)
     return value
 
 

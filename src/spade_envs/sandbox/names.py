@@ -61,6 +61,9 @@ READABLE_DUNDER_NAMES = frozenset({"__name__", "__doc__"}) | CLASS_DUNDERS | MOD
 PUBLIC_PRIVATES = frozenset({"_replace", "_asdict", "_fields", "_make", "_field_defaults", "_value_", "_name_"})
 """Attributes with a leading underscore that are public by documentation (named tuples, enumerations)."""
 
+ENUM_MEMBER_NAMES = frozenset({"_name_", "_value_"})
+"""Names that library code trusts when it copies an enumeration's member."""
+
 GUARDED_ATTRIBUTES = frozenset({"format", "format_map", "obj", "__class__", "__init__"})
 """Attributes whose meaning depends on the object, so they are resolved at run time."""
 
@@ -111,6 +114,8 @@ def attribute_refusal(name: str, *, reading: bool) -> str | None:
         return f'attribute "{name}" is not available; keep what you need in attributes of your own'
     if name.startswith(RESERVED_PREFIX):
         return f'names that start with "{RESERVED_PREFIX}" are reserved; choose another name'
+    if name in ENUM_MEMBER_NAMES and not reading:
+        return f'attribute "{name}" cannot be set; use an attribute of your own'
     if is_dunder(name) and not (reading and name in READABLE_DUNDERS):
         return _DUNDER_ADVICE.get(name, f'attribute "{name}" is not available; use a plain method or attribute instead')
     return None

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, ClassVar, NoReturn
 
 from .guards import Refused, check_attribute_name, own, own_classes, safe_getattr, writable_type
-from .names import PROGRAM_MODULE
+from .names import PROGRAM_MODULE, attribute_refusal
 
 # -- operator, functools ------------------------------------------------------------------------------
 
@@ -48,11 +48,15 @@ def wraps(wrapped: Any, *_ignored: Any, **_named: Any) -> Callable[[Any], Any]:
         own(wrapper)
         for name in ("__name__", "__qualname__", "__doc__"):
             text = getattr(wrapped, name, None)
-            if type(text) is str:
+            if type(text) is str and (name == "__doc__" or _is_plain(text)):
                 setattr(wrapper, name, text)
         return wrapper
 
     return decorate
+
+
+def _is_plain(name: str) -> bool:
+    return all(attribute_refusal(part, reading=False) is None for part in name.split("."))
 
 
 def owned_decorator(decorate: Callable[..., Any]) -> Callable[..., Any]:
@@ -86,8 +90,7 @@ def namedtuple(
     """``collections.namedtuple`` with plain field names."""
     names = field_names.replace(",", " ").split() if isinstance(field_names, str) else list(field_names)
     for name in (typename, *names):
-        if type(name) is not str or not name.isascii():
-            raise Refused("namedtuple takes ASCII names as str")
+        check_attribute_name(name, reading=False)
     make: Any = collections.namedtuple
     made = make(typename, names, rename=rename, defaults=defaults, module=PROGRAM_MODULE)
     own_classes.add(made)

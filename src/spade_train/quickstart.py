@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import time
+import warnings
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -219,5 +220,7 @@ def _trained(adapter: Path) -> ChatModel:
 
     base = AutoModelForCausalLM.from_pretrained(str(NANO_FOLDER), dtype="float32")
     tokenizer = AutoTokenizer.from_pretrained(str(NANO_FOLDER), padding_side="left")
-    merged = PeftModel.from_pretrained(base, str(adapter)).merge_and_unload().eval()
+    with warnings.catch_warnings():  # peft asks a question that transformers has renamed
+        warnings.filterwarnings("ignore", message=".*is_gradient_checkpointing.*", category=FutureWarning)
+        merged = PeftModel.from_pretrained(base, str(adapter)).merge_and_unload().eval()
     return TransformersModel(merged, tokenizer, name="nano+adapter")

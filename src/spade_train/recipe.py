@@ -147,7 +147,9 @@ def run(
         _drop_partial(folder, checkpoint)
     with build_trainer(config, policy=policy, session=session, callbacks=callbacks) as training:
         trainer = training.trainer
-        trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
+        with warnings.catch_warnings():  # TRL 1.16 asks a question that transformers has renamed, in every call
+            warnings.filterwarnings("ignore", message=".*is_gradient_checkpointing.*", category=FutureWarning)
+            trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
         adapter = folder / ADAPTER_FOLDER
         if config.process_index == 0:
             trainer.accelerator.unwrap_model(trainer.model).save_pretrained(adapter)

@@ -235,20 +235,22 @@ def replace_type(real: type, substitute: Any) -> None:
 
 
 def type_of(value: Any) -> Any:
-    """``type(value)``, or a stand-in where the class itself must not be handed out."""
+    """``type(value)``, or a stand-in of the same name for classes that are not handed out.
+
+    Library code trusts the constructors of its own helpers: a ``typing`` alias, copied, looks a name up in its module.
+    """
     kind = type(value)
+    if kind in own_classes or kind in _BASES:
+        return kind
     if issubclass(kind, type):
         return safe_type
-    return _replaced_types.get(kind, kind)
-
-
-def _exactly(kind: type) -> Callable[[Any], bool]:
-    return lambda value: type(value) is kind
-
-
-_HIDDEN: tuple[type, ...] = (types.FunctionType, types.MethodType, types.TracebackType)
-for _kind in _HIDDEN:
-    replace_type(_kind, stand_in(_kind.__name__, _exactly(_kind), lambda other: False))
+    if kind.__module__ == PROGRAM_MODULE:
+        return kind
+    if kind not in _replaced_types:
+        _replaced_types[kind] = stand_in(
+            kind.__name__, lambda other: issubclass(type(other), kind), lambda other: issubclass(other, kind)
+        )
+    return _replaced_types[kind]
 
 
 def build_class(function: Any, name: str, *bases: Any, **keywords: Any) -> Any:
@@ -276,6 +278,7 @@ def allow_base(base: Any) -> None:
     own helpers (the name in a dataclass field, say), which a subclass could set.
     """
     if isinstance(base, type):
+        # a stand-in cannot be derived from, a metaclass must not be
         if not issubclass(base, type) and not issubclass(type(base), _StandInMeta) and base is not super:
             _BASES.add(base)
     elif type(base) is types.FunctionType and hasattr(base, "__mro_entries__"):

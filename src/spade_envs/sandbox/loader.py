@@ -64,8 +64,8 @@ def make_namespace(allow: frozenset[str] = frozenset()) -> dict[str, Any]:
     """Return the globals of a program: guarded built-ins, and the names it may use without importing them."""
     sys.modules.setdefault(PROGRAM_MODULE, types.ModuleType(PROGRAM_MODULE))  # dataclasses look a class's module up
     provided = {name: getattr(builtins, name) for name in _BUILTINS.split()}
-    for value in provided.values():
-        if isinstance(value, type):
+    for value in (*provided.values(), *vars(builtins).values(), type(None)):
+        if value in provided.values() or (isinstance(value, type) and issubclass(value, BaseException | type(None))):
             guards.allow_base(value)
     provided |= {
         "type": guards.safe_type,

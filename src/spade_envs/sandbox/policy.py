@@ -32,7 +32,7 @@ class EnvironmentPolicy(ScopePolicy, PatternPolicy, NamePolicy):
 
 def check(source: str, allow: frozenset[str] = frozenset()) -> tuple[Reason, ...]:
     """Return the reasons for which ``source`` is refused; none if it may run."""
-    return _transform(source, frozenset(allow))[1]
+    return _compile(source, frozenset(allow))[1]
 
 
 def compile_program(source: str, allow: frozenset[str] = frozenset()) -> CodeType:
@@ -41,14 +41,21 @@ def compile_program(source: str, allow: frozenset[str] = frozenset()) -> CodeTyp
     Raises:
         PolicyViolation: with a line and a remedy for every refusal; syntax errors are refusals too.
     """
-    tree, reasons = _transform(source, frozenset(allow))
-    if reasons or tree is None:
+    code, reasons = _compile(source, frozenset(allow))
+    if code is None:
         raise PolicyViolation(reasons)
+    return code
+
+
+def _compile(source: str, allow: frozenset[str]) -> tuple[CodeType | None, tuple[Reason, ...]]:
+    tree, reasons = _transform(source, allow)
+    if reasons or tree is None:
+        return None, reasons
     try:
         # dont_inherit: this module's own __future__ imports would turn class annotations into strings
-        return compile(tree, FILENAME, "exec", dont_inherit=True)
+        return compile(tree, FILENAME, "exec", dont_inherit=True), ()
     except (SyntaxError, ValueError, RecursionError, MemoryError, OverflowError) as error:
-        raise PolicyViolation((_compile_reason(error),)) from None
+        return None, (_compile_reason(error),)  # "return" outside a function, and the like
 
 
 def _transform(source: str, allow: frozenset[str]) -> tuple[ast.Module | None, tuple[Reason, ...]]:

@@ -80,6 +80,7 @@ class SpadeConfig(GRPOConfig):  # type: ignore[misc]  # trl is not typed
 
     # sandbox, records, evaluation
     minimum_isolation: str = _help("full", "refuse to run programs with less: full, partial or static")
+    threads: int = _help(0, "CPU threads of torch; 0 leaves them as they are, 1 is best for very small models")
     sandbox_workers: int = _help(64, "most live worker processes of one rank")
     transcripts: bool = _help(True, "write every program and episode to <output_dir>/transcripts.jsonl")
     heldout: str | None = _help(None, "JSONL of held-out programs; 'builtin:nano' for the embedded set")

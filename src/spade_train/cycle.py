@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
@@ -49,6 +49,10 @@ class DesignerLike(Protocol):
 
     def admit(self, text: str, prompt: DesignPrompt) -> Attempt:
         """Extract, validate and compare a reply; nothing is written to the memory."""
+        ...
+
+    def repeats(self, record: EnvironmentRecord, others: Iterable[EnvironmentRecord]) -> EnvironmentRecord | None:
+        """Return the first of ``others``, records not yet stored, that ``record`` repeats."""
         ...
 
 

@@ -141,6 +141,10 @@ def run(
     Raises:
         ResumeError: if ``output_dir`` holds a run and ``resume`` is off, or the checkpoint is another run's.
     """
+    import torch
+
+    if config.threads:
+        torch.set_num_threads(config.threads)
     folder = Path(config.output_dir)
     checkpoint = last_checkpoint(folder) if resume else None
     if checkpoint is not None and config.process_index == 0:

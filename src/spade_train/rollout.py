@@ -97,13 +97,16 @@ class Rollout:
     def _open(self, written: Sequence[Written], plan: Plan, rng: random.Random) -> list[Played]:
         """Open the programs to play: each admitted one once, then replays in the places that are left."""
         by_id: dict[str, Played | None] = {}
+        fresh: list[EnvironmentRecord] = []
         for one in written:
             record = one.attempt.record
-            if record is None or one.attempt.status != "admitted":
+            if record is None or one.attempt.status != "admitted" or self.designer is None:
                 continue
-            if record.id not in by_id:
+            if (same := self.designer.repeats(record, fresh)) is None:
+                same = record
+                fresh.append(record)
                 by_id[record.id] = self._opened(record, rng, fresh=True)
-            one.played = by_id[record.id]
+            one.played = by_id[same.id]
         played = [one for one in by_id.values() if one is not None]
         room = self.config.places - len(played)
         for record in plan.replays:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from spade_envs.corpus import Document
@@ -71,6 +71,10 @@ class HashDesigner:
         if self._memory is not None and found.id in self._memory:
             return Attempt(prompt.skill, "duplicate", raw=text, source=found.source, reason="repeats")
         return Attempt(prompt.skill, "admitted", raw=text, source=found.source, record=found)
+
+    def repeats(self, record: EnvironmentRecord, others: Iterable[EnvironmentRecord]) -> EnvironmentRecord | None:
+        """Compare ids."""
+        return next((other for other in others if other.id == record.id), None)
 
 
 class Documents:

@@ -6,6 +6,7 @@ the sandbox and :mod:`spade_envs.play` do the rest. Sampled ids are only ever ap
 
 from __future__ import annotations
 
+import dataclasses
 import random
 import time
 from collections import Counter
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from spade_envs.sandbox import Sandbox
 
 _TIMEOUTS = ("timeout:", "quarantined:")  # as errors of episodes begin
+_SHORT = 200  # characters of a document that is not cut any more
 _TOO_MUCH = "resources"  # the probe that refuses programs that run too long
 
 
@@ -84,9 +86,25 @@ class Rollout:
         """Return the prompts: all programs for one document answer the same one, so that they can be compared."""
         if self.designer is None:
             return []
-        prompts = [self.designer.prompt(design.document, design.skill, rng) for design in designs]
-        rendered = [(prompt, self.tokens.prompt(prompt.messages)) for prompt in prompts]
-        return [pair for pair in rendered for _ in range(self.config.designs)]
+        asked = [self._ask_one(self.designer, design, rng) for design in designs]
+        return [pair for pair in asked for _ in range(self.config.designs)]
+
+    def _ask_one(self, designer: DesignerLike, design: Design, rng: random.Random) -> tuple[DesignPrompt, list[int]]:
+        """Return the prompt, with as much of the document as leaves room for the program."""
+        room = self.config.context_tokens - self.config.design_tokens
+        document = design.document
+        while True:
+            prompt = designer.prompt(document, design.skill, rng)
+            ids = self.tokens.prompt(prompt.messages)
+            if len(ids) <= room:
+                return prompt, ids
+            if len(document.text) < _SHORT:
+                raise ValueError(
+                    f"the designer's prompt has {len(ids)} tokens even with a short document, and {room} fit beside a "
+                    f"program of {self.config.design_tokens}: raise context_tokens, or lower design_tokens or the "
+                    f"number of exemplars of the prompt set"
+                )
+            document = dataclasses.replace(document, text=document.text[: len(document.text) // 2])
 
     def _admit(self, prompt: DesignPrompt, ids: list[int], sample: Sample) -> Written:
         assert self.designer is not None

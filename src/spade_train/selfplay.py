@@ -80,7 +80,7 @@ class SelfPlay:
         check_trl()
         tokens = ChatTokens(tokenizer, config.chat_template_kwargs)
         prompts = PromptSet.load(config.prompts)
-        context = config.context_tokens or context_tokens or _CONTEXT
+        context = config.context_tokens or context_tokens or _context(tokenizer)
         play = _play_config(config, prompts, context)
         state = PartialState()
         with state.main_process_first():  # rank 0 makes the database
@@ -128,7 +128,8 @@ class SelfPlay:
             )
         step = int(trainer.state.global_step)
         sampler = TrlSampler(trainer, rows=self.config.generation_rows)
-        records = self.memory.records() if self.config.reserved else []
+        newest = self.memory.capacity if self.config.reserved else 0
+        records = self.memory.records(limit=newest, newest_first=True) if newest else []
         plan = self.curriculum.plan(step, self.config.process_index, self.config.world_size, records)
         cycle = self.rollout.run(plan, sampler)
         self._cycles.append((step + 1, cycle))  # steps count from 1, as in the metrics
@@ -228,6 +229,12 @@ class SelfPlay:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _context(tokenizer: Any) -> int:
+    """Return the context that the tokenizer declares, or a usual one (undeclared is a huge number)."""
+    declared = int(getattr(tokenizer, "model_max_length", 0) or 0)
+    return declared if 0 < declared < 1 << 24 else _CONTEXT
 
 
 def _play_config(config: SpadeConfig, prompts: PromptSet, context: int) -> PlayConfig:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from doubles import BROKEN, Documents, HashDesigner, ScriptedSampler, record
 
+from spade_envs.corpus import Document
 from spade_envs.designer.attempt import Attempt, DesignPrompt
 from spade_envs.play import PlayConfig, StopReason
 from spade_envs.record import EnvironmentRecord
@@ -114,6 +115,16 @@ def test_context_limit_stops_before_a_dangling_observation(sandbox: Sandbox, tok
     assert StopReason.CONTEXT_LIMIT in stops
     assert all(len(row.prompt_ids) + len(row.completion_ids) <= 60 for row in cycle.rows if row.role == "agent")
     assert all(row.mask[-1] == 1 for row in cycle.rows if row.role == "agent")
+
+
+def test_long_document_is_cut_until_the_program_fits(sandbox: Sandbox, tokens: ChatTokens) -> None:
+    plan = Plan(7, (Design(Document("d", "word " * 2000), "skill0"),))
+    cycle = _run(sandbox, tokens, _talker(tokens), plan, context_tokens=600)
+    lengths = {len(row.prompt_ids) for row in cycle.rows if row.role == "designer"}
+    assert len(lengths) == 1
+    assert 200 < lengths.pop() <= 592
+    with pytest.raises(ValueError, match="raise context_tokens"):
+        _run(sandbox, tokens, _talker(tokens), plan, context_tokens=20)
 
 
 def test_same_plan_same_rows(sandbox: Sandbox, tokens: ChatTokens) -> None:

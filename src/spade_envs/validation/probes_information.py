@@ -6,12 +6,14 @@ import re
 from collections import defaultdict
 from typing import Any
 
+from spade_envs.record import WIN_RETURN
 from spade_envs.validation.evidence import Evidence, SeedSurvey
 from spade_envs.validation.finding import Finding, Severity
 from spade_envs.validation.occurrence import Occurrence, bare, bare_solution, occurrence
 from spade_envs.validation.rollout import Rollout
 from spade_envs.validation.shown import quoted, shorten
 
+_LONG = 40  # characters that no two texts share by chance
 _BLIND = 3
 """A program that says so few different things to whatever is tried, the same on all seeds, reveals nothing."""
 
@@ -36,9 +38,7 @@ def secrets(evidence: Evidence) -> list[Finding]:
     if _revealed(played):
         reason = "the first observation hides the answer; play reveals it."
         return [Finding("secrets", Severity.INFO, reason, proof)]
-    answers = {tuple(entry.solution or ()) for entry in evidence.survey}
-    turns = max((len(rollout.turns) for rollout in played), default=0)
-    if len(answers) * 2 <= turns:
+    if _can_be_tried(evidence, played):
         reason = "the first observation hides the answer and no feedback was seen; trying all answers would find it."
         return [Finding("secrets", Severity.WARN, reason, proof)]
     if evidence.survey[0].tools or len(_answers_given(played)) > _BLIND:
@@ -48,16 +48,24 @@ def secrets(evidence: Evidence) -> list[Finding]:
     return [Finding("secrets", Severity.REFUSE, reason, proof)]
 
 
+def _can_be_tried(evidence: Evidence, played: list[Rollout]) -> bool:
+    """Whether the answers are few single actions, and a wrong one does not end the episode."""
+    answers = {tuple(entry.solution or ()) for entry in evidence.survey}
+    single = all(len(answer) == 1 for answer in answers)
+    lost = [rollout for rollout in played if rollout.return_(evidence.config) < WIN_RETURN]
+    tries = max((len(rollout.turns) for rollout in lost if rollout.policy.startswith("foreign")), default=0)
+    few = len(answers) <= tries and len(answers) * 2 <= len(evidence.survey)
+    return single and few and not any(rollout.terminated for rollout in lost)
+
+
 def _answers_given(rollouts: list[Rollout]) -> set[str]:
     """What the program says to actions before the end, numbers and the action itself left out."""
     given: set[str] = set()
     for rollout in rollouts:
         for action, result in zip(rollout.actions, rollout.turns, strict=False):
             if not (result.terminated or result.truncated):
-                text = (
-                    result.observation.replace(action, "").replace(bare(action), "") if action else result.observation
-                )
-                given.add(re.sub(r"\d+", "", text).strip().lower())
+                said = rf"(?<!\w){re.escape(bare(action))}(?!\w)|\d+" if bare(action) else r"\d+"
+                given.add(re.sub(said, "", result.observation).strip().lower())
     return given
 
 
@@ -134,7 +142,8 @@ def _judge_hints(evidence: Evidence, hints: dict[int, str], called: str) -> list
         text = hints.get(seed, "")
         if len(distinct) > 1 and all(occurrence(other, text) != "none" for other in distinct):
             continue  # it lists the possible answers
-        kinds[occurrence(answer, text)].append(seed)
+        raw = " ".join(evidence.solutions[seed])  # tool calls lose their meaning with their wrappers
+        kinds["lone" if len(raw) > _LONG and raw in text else occurrence(answer, text)].append(seed)
     for kind, words in (("equal", "is the answer"), ("labelled", "names the answer"), ("lone", "contains the answer")):
         seeds = kinds[kind]  # type: ignore[index]
         if seeds and len(seeds) * 2 >= len(answers):

@@ -1,0 +1,184 @@
+"""Faults planted into sound programs by a subclass: whatever the program, the probe must see it."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from spade_envs.sandbox import Sandbox
+from spade_envs.validation import validate
+
+SOUND = Path(__file__).parent.parent / "data" / "validation" / "sound"
+
+# name: (probes that may catch it, body of the subclass)
+FAULTS = {
+    "half_pay": (
+        "solution",
+        """
+    def step(self, action):
+        o, r, t, u, i = super().step(action)
+        return o, r * 0.5, t, u, i
+""",
+    ),
+    "pays_any_end": (
+        "know_nothing",
+        """
+    def step(self, action):
+        o, r, t, u, i = super().step(action)
+        return o, 1.0 if t else r, t, u, i
+""",
+    ),
+    "pays_first_turn": (
+        "know_nothing",
+        """
+    def step(self, action):
+        o, r, t, u, i = super().step(action)
+        return o, 1.0, True, False, i
+""",
+    ),
+    "labelled": (
+        "leak",
+        """
+    def reset(self, seed=None):
+        o, i = super().reset(seed)
+        s = self.solution()
+        s = s if isinstance(s, str) else ' '.join(s)
+        return o + '\\n[debug] solution: ' + s, i
+""",
+    ),
+    "hint_is": (
+        "hint",
+        """
+    def hint(self):
+        s = self.solution()
+        return s if isinstance(s, str) else ' '.join(s)
+""",
+    ),
+    "hint_says": (
+        "hint",
+        """
+    def hint(self):
+        s = self.solution()
+        return 'Work carefully. The answer is ' + (s if isinstance(s, str) else ' '.join(s))
+""",
+    ),
+    "shared": (
+        "determinism,independence",
+        """
+    games = []
+    def reset(self, seed=None):
+        o, i = super().reset(seed)
+        self.games.append(1)
+        return f'Game {len(self.games)}. ' + o, i
+""",
+    ),
+    "no_end": (
+        "solution",
+        """
+    def step(self, action):
+        o, r, t, u, i = super().step(action)
+        return o, r, False, t or u, i
+""",
+    ),
+    "raises_empty": (
+        "malformed,contract",
+        """
+    def step(self, action):
+        first = action.strip()[0]
+        return super().step(action)
+""",
+    ),
+    "negative": (
+        "reward",
+        """
+    def step(self, action):
+        o, r, t, u, i = super().step(action)
+        return o, r if r else -0.1, t, u, i
+""",
+    ),
+    "one_seed": (
+        "seeds,know_nothing",
+        """
+    def reset(self, seed=None):
+        return super().reset(7)
+""",
+    ),
+    "substring": (
+        "know_nothing,leak",
+        """
+    def reset(self, seed=None):
+        o, i = super().reset(seed)
+        s = self.solution()
+        self._s = s if isinstance(s, str) else s[-1]
+        return o + ' (words: alpha ' + self._s + ' beta)', i
+    def step(self, action):
+        o, r, t, u, i = super().step(action)
+        return (o, 1.0, True, False, i) if self._s in action else (o, r, t, u, i)
+""",
+    ),
+    "solution_prose": (
+        "solution",
+        """
+    def solution(self):
+        s = super().solution()
+        return 'I would say ' + (s if isinstance(s, str) else ' then '.join(s)) + ', probably.'
+""",
+    ),
+    "blank": (
+        "observation",
+        """
+    def reset(self, seed=None):
+        o, i = super().reset(seed)
+        return '', i
+""",
+    ),
+    "blind": (
+        "secrets,observation",
+        """
+    def reset(self, seed=None):
+        o, i = super().reset(seed)
+        return 'Play the game.', i
+    def step(self, action):
+        o, r, t, u, i = super().step(action)
+        return 'Go on.', r, t, u, i
+""",
+    ),
+    "bad_tuple": (
+        "contract",
+        """
+    def step(self, action):
+        o, r, t, u, i = super().step(action)
+        return (o, r, t, u, i) if action != '' and 'boxed' not in action else (o, r, t, i)
+""",
+    ),
+    "bytes": (
+        "contract",
+        """
+    def reset(self, seed=None):
+        o, i = super().reset(seed)
+        return o.encode(), i
+""",
+    ),
+    "hang": (
+        "resources",
+        """
+    def step(self, action):
+        while 'boxed' not in action and 'call' not in action and len(action) > 1:
+            pass
+        return super().step(action)
+""",
+    ),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize("program", ["arithmetic", "state_machine", "minesweeper"])
+def test_fault_in_a_sound_program_is_refused(fault: str, program: str, sandbox: Sandbox) -> None:
+    probes, body = FAULTS[fault]
+    source = (SOUND / f"{program}.py").read_text()
+    name = re.findall(r"^class (\w*Env)\b", source, re.MULTILINE)[-1]
+    report = validate(f"{source}\n\nclass Faulty{name}({name}):{body}", sandbox=sandbox)
+    assert report.name == f"Faulty{name}"
+    assert {finding.probe for finding in report.refusals} & set(probes.split(",")), report.findings

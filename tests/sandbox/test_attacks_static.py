@@ -19,7 +19,10 @@ HARMLESS = {
     "str.join/%-format %(x)s no attr": "percent formatting reads no attributes",
     "RT: string annotation dataclass": "a string annotation is never evaluated",
 }
-STOPPED_BY = {"Refused", "AssertionError", "AttributeError", "TypeError", "ValueError", "ImportError", "NameError", "KeyError"}
+STOPPED_BY = {
+    *("Refused", "AssertionError", "AttributeError", "TypeError"),
+    *("ValueError", "ImportError", "NameError", "KeyError"),
+}
 PROLOGUE = "OUT = []\ndef f0(): pass\n"
 EPILOGUE = """
 class AttackEnv:

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spade_envs.sandbox import PolicyViolation
+from spade_envs.sandbox.loader import make_namespace
 from spade_envs.sandbox.names import METACLASS_PRIVATES, attribute_refusal, is_private
 from spade_envs.sandbox.policy import MAX_SOURCE_CHARS, check, compile_program
 
@@ -53,6 +54,9 @@ ACCEPTED = {
     "slots": "class A:\n    __slots__ = ('a',)",
     "type of": "class A:\n    def __eq__(self, o): return type(self) is type(o) and self.__class__.__name__ == 'A'",
     "submodule": "import collections.abc\nfrom collections import abc\nx = collections.abc.Iterable",
+    "import that may fail": "try:\n    import numpy as np\nexcept ImportError:\n    np = None",
+    "from import that may fail": "try:\n    from scipy import stats\nexcept (ImportError, OSError):\n    stats = None",
+    "output streams": "import sys\nprint('x', file=sys.stderr)\nsys.stdout.flush()",
     "published names without import": "x = random.Random(1)\ny = Counter('a')\nz: Dict[str, Any] = {}\nw = math.pi",
 }
 
@@ -65,6 +69,8 @@ REFUSED = {  # source -> (line, what the reason must mention)
     "import random\n\nx = random.randit(1, 2)": (3, "randint"),
     "x = math.PI": (1, "pi"),
     "from . import x": (1, "relative"),
+    "try:\n    import os\nexcept ValueError:\n    pass": (2, "os"),
+    "try:\n    pass\nexcept ImportError:\n    import os": (4, "os"),
     "x = eval('1')": (1, "literal_eval"),
     "x = open('f')": (1, "source"),
     "x = input()": (1, "step(action)"),
@@ -87,7 +93,7 @@ REFUSED = {  # source -> (line, what the reason must mention)
 @pytest.mark.parametrize("name", ACCEPTED)
 def test_ordinary_python_is_accepted(name):
     assert check(ACCEPTED[name]) == ()
-    compile_program(ACCEPTED[name])
+    exec(compile_program(ACCEPTED[name]), make_namespace())
 
 
 @pytest.mark.parametrize("source", REFUSED)

@@ -65,9 +65,10 @@ MODULES: dict[str, str] = {
     "variance pvariance quantiles geometric_mean harmonic_mean correlation covariance linear_regression "
     "StatisticsError",
     "string": "ascii_letters ascii_lowercase ascii_uppercase digits hexdigits octdigits punctuation printable "
-    "whitespace capwords",
+    "whitespace capwords Template",
     "struct": "pack unpack calcsize error",
-    "sys": "exit maxsize maxunicode float_info version_info setrecursionlimit getrecursionlimit getsizeof",
+    "sys": "exit maxsize maxunicode float_info version_info setrecursionlimit getrecursionlimit getsizeof "
+    "stdout stderr argv platform version",
     "textwrap": "dedent wrap fill indent shorten",
     "time": "time time_ns perf_counter perf_counter_ns monotonic process_time sleep strftime gmtime localtime",
     "types": "SimpleNamespace MappingProxyType",

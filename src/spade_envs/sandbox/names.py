@@ -93,7 +93,6 @@ UNAVAILABLE_NAMES = {
     "__file__": "remove it; there are no files",
     "__loader__": "remove it",
     "__spec__": "remove it",
-    "exec_module": "remove it",
 }
 """Built-in names that do not exist for generated code, with what to write instead."""
 

@@ -11,6 +11,7 @@ This layer is a linter and a barrier against accidents. The boundary is the proc
 from __future__ import annotations
 
 import ast
+import warnings
 from types import CodeType
 
 from .bindings import collect
@@ -48,9 +49,15 @@ def compile_program(source: str, allow: frozenset[str] = frozenset()) -> CodeTyp
 
 
 def _compile(source: str, allow: frozenset[str]) -> tuple[CodeType | None, tuple[Reason, ...]]:
-    tree, reasons = _transform(source, allow)
-    if reasons or tree is None:
-        return None, reasons
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of invalid escapes and the like: nobody reads them in a worker
+        tree, reasons = _transform(source, allow)
+        if reasons or tree is None:
+            return None, reasons
+        return _native_compile(tree)
+
+
+def _native_compile(tree: ast.Module) -> tuple[CodeType | None, tuple[Reason, ...]]:
     try:
         # dont_inherit: this module's own __future__ imports would turn class annotations into strings
         return compile(tree, FILENAME, "exec", dont_inherit=True), ()

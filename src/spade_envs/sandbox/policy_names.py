@@ -44,6 +44,7 @@ class NamePolicy(RestrictingNodeTransformer):  # type: ignore[misc]
         self.bindings = bindings
         self.allow = allow
         self.reasons: list[Reason] = []
+        self.import_may_fail = False  # inside a try statement that catches ImportError
         self.guarded = GUARDED_ATTRIBUTES | NUMPY_GUARDED if "numpy" in allow else GUARDED_ATTRIBUTES
 
     # -- reporting -------------------------------------------------------------------------------
@@ -195,7 +196,7 @@ class NamePolicy(RestrictingNodeTransformer):  # type: ignore[misc]
         """Allow the listed modules."""
         self._refuse_lazy(node)
         for alias in node.names:
-            if public_names(alias.name, self.allow) is None:
+            if public_names(alias.name, self.allow) is None and not self.import_may_fail:
                 self.refuse(node, import_refusal(alias.name, self.allow))
             self.bind(node, alias.asname or alias.name.partition(".")[0])
         return node
@@ -207,6 +208,10 @@ class NamePolicy(RestrictingNodeTransformer):  # type: ignore[misc]
         if module == "__future__" and not node.level:
             return self._future(node)
         names = public_names(module, self.allow)
+        if names is None and not node.level and self.import_may_fail:
+            for alias in node.names:
+                self.bind(node, alias.asname or alias.name)
+            return node
         if node.level or names is None:
             relative = "relative imports are not available; import a module by its name"
             self.refuse(node, relative if node.level else import_refusal(module, self.allow))

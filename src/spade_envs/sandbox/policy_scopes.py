@@ -80,6 +80,17 @@ class ScopePolicy(NamePolicy):
         self.bind(node, node.name)
         return self.node_contents_visit(node)
 
+    def visit_Try(self, node: ast.Try) -> ast.AST:  # noqa: N802
+        """Let an import fail when it runs, if the statement around it expects that."""
+        before = self.import_may_fail
+        self.import_may_fail = before or any(map(_catches_import_error, node.handlers))
+        node.body = self._visit_block(node.body)
+        self.import_may_fail = before
+        node.handlers = [self.visit(handler) for handler in node.handlers]
+        node.orelse = self._visit_block(node.orelse)
+        node.finalbody = self._visit_block(node.finalbody)
+        return node
+
     def visit_TemplateStr(self, node: ast.AST) -> None:  # noqa: N802
         """Refuse template strings: their parts can be read natively."""
         self.not_allowed(node)
@@ -212,6 +223,12 @@ class ScopePolicy(NamePolicy):
             return keyword
         self.refuse(keyword.value, f'class keyword "{keyword.arg or "**"}" is not available; remove it')
         return None
+
+
+def _catches_import_error(handler: ast.ExceptHandler) -> bool:
+    kinds = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
+    names = ("ImportError", "ModuleNotFoundError", "Exception", "BaseException")
+    return any(kind is None or (isinstance(kind, ast.Name) and kind.id in names) for kind in kinds)
 
 
 def _is_nested_parameter(node: ast.AST) -> bool:

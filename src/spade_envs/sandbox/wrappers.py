@@ -125,7 +125,22 @@ def _exit(status: Any = None) -> NoReturn:
     raise SystemExit(status)
 
 
+class _Stream:
+    """A text stream that says nothing."""
+
+    __slots__ = ()
+    write = flush = writelines = staticmethod(lambda *_args: None)
+
+    def isatty(self) -> bool:
+        return False
+
+
 SYS: dict[str, Any] = {
+    "argv": ("environment",),
+    "platform": "environment",
+    "stdout": _Stream(),
+    "stderr": _Stream(),
+    "version": sys.version.partition(" ")[0],
     "exit": _exit,
     "setrecursionlimit": lambda limit: None,
     "getrecursionlimit": lambda: 1000,

@@ -101,18 +101,14 @@ def test_update_uses_our_advantages_and_groups_sum_to_zero(tmp_path: Path) -> No
         assert all(abs(total) < 1e-6 for total in sums.values())
 
 
-@pytest.fixture(scope="module")
-def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run of 6 steps that nothing interrupted."""
-    folder = tmp_path_factory.mktemp("whole") / "run"
-    assert _script(folder, 6).returncode == 0
-    return folder
-
-
-def test_killed_and_resumed_run_ends_bit_identical(tmp_path: Path, whole: Path) -> None:
-    killed = tmp_path / "run"
-    first = _script(killed, 6, 5)
-    assert first.returncode == -signal.SIGKILL, first.stderr[-2000:]
+def test_killed_and_resumed_run_ends_bit_identical(tmp_path: Path) -> None:
+    whole, killed = tmp_path / "a" / "run", tmp_path / "b" / "run"
+    assert _script(whole, 6).returncode == 0
+    early = _script(killed, 6, 1)
+    assert early.returncode == -signal.SIGKILL, early.stderr[-2000:]
+    assert last_checkpoint(killed) is None
+    late = _script(killed, 6, 5)  # starts afresh: there is no checkpoint
+    assert late.returncode == -signal.SIGKILL, late.stderr[-2000:]
     assert last_checkpoint(killed) == killed / "checkpoint-4"
     with Memory.open(killed / "memory", embedder=HashedTokenEmbedder()) as memory:
         ahead = memory.position()
@@ -135,13 +131,6 @@ def test_killed_and_resumed_run_ends_bit_identical(tmp_path: Path, whole: Path) 
     assert records[0] == records[1]
     steps = [json.loads(line)["step"] for line in (killed / "transcripts.jsonl").read_text().splitlines()]
     assert steps == sorted(steps)
-
-
-def test_kill_before_the_first_checkpoint_starts_afresh(tmp_path: Path, whole: Path) -> None:
-    killed = tmp_path / "run"
-    assert _script(killed, 6, 1).returncode == -signal.SIGKILL
-    assert _script(killed, 6).returncode == 0
-    assert _identical(whole, killed)
 
 
 def test_finished_run_is_not_overwritten(tmp_path: Path) -> None:

@@ -20,6 +20,8 @@ from spade_train.nano.grammar import (
 
 EASY = (0, 0, 0.30, 0.27, 0.18, 0.12, 0.07, 0.04, 0.02)
 """Weights of list sizes 0 to 8 for programs that a beginner can play."""
+FIRST = (0, 0, 0.6, 0.4)
+"""Weights of sizes for a player's first lessons, which have one operation."""
 EVEN = (0, 0, 1, 1, 1, 1, 1, 1, 1)
 COUNTS = (0.62, 0.3, 0.08)
 """Weights of one, two, three operations."""

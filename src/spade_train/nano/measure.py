@@ -1,7 +1,7 @@
 """What the nano model can do: ``python -m spade_train.nano.measure [--model DIR] [--temperature 1.0]``.
 
 Prints a JSON object: how many of its designs for fresh documents are admitted by the validator and use their
-document, and its success on the held-out set by tier, plain and hinted. Everything runs in the sandbox.
+document, and its success on the held-out set by tier and skill, plain and hinted. Everything runs in the sandbox.
 """
 
 from __future__ import annotations
@@ -84,10 +84,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
             ("hinted", True, options.temperature),
             ("greedy", False, 0.0),
         ):
-            played = evaluate(
-                model, programs, sandbox, config, seeds=options.episodes, temperature=temperature, hinted=hinted
-            )
-            result[name] = {"success": played.success, "by_tier": dict(played.by_tier)}
+            groups = {skill: [one for one in programs if one.skill == skill] for skill in prompts.skills}
+            played = {
+                key: evaluate(
+                    model, group, sandbox, config, seeds=options.episodes, temperature=temperature, hinted=hinted
+                )
+                for key, group in {"all": programs, **groups}.items()
+            }
+            result[name] = {"by_tier": dict(played["all"].by_tier)}
+            result[name] |= {key: round(outcome.success, 3) for key, outcome in played.items()}
     print(json.dumps(result, indent=2))
 
 

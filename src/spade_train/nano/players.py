@@ -132,7 +132,7 @@ class Player:
         if hinted and spec.skill == "guess":
             start = int(game.hint.split()[3])
             self._low, self._high = max(self._low, start), min(self._high, start + 3)
-        self._careless = not hinted and rng.random() < min(0.75, 0.15 + 0.1 * (spec.difficulty - 1))
+        self._careless = not hinted and rng.random() < min(0.5, 0.1 + 0.08 * (spec.difficulty - 1))
         self._last = 0
 
     def reply(self) -> str:

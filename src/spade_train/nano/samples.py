@@ -12,7 +12,7 @@ from spade_envs.designer.prompts import PromptSet
 from spade_envs.models.base import Message
 from spade_envs.record import EnvironmentRecord, PlayStatistics
 from spade_train.nano.corpus import write_document
-from spade_train.nano.draws import EASY, EVEN, adopt, draw_spec, vary
+from spade_train.nano.draws import COUNTS, EASY, EVEN, FIRST, adopt, draw_spec, vary
 from spade_train.nano.grammar import DESIGN_WORDS, SKILLS, TOPICS, WORDS, Spec, class_pieces, reserved
 from spade_train.nano.grammar import source as program
 from spade_train.nano.players import Game, Player
@@ -47,12 +47,13 @@ class SampleMaker:
         )
         return self._turn(self.chat.prompt(messages), program(spec))
 
-    def agent(self, rng: random.Random) -> Sample:
-        """One episode of the imperfect player, plain or hinted."""
+    def agent(self, rng: random.Random, *, first: bool = False) -> Sample:
+        """One episode of the imperfect player, plain or hinted; ``first`` asks for an easy one."""
         hinted = rng.random() < 0.35
+        sizes, counts = (FIRST, (1.0, 0.0, 0.0)) if first else (EVEN if hinted else EASY, COUNTS)
         while True:
             skill = rng.choices(SKILLS, (5, 4, 4, 3, 3))[0]
-            spec = draw_spec(rng, skill, rng.sample(WORDS, 5), sizes=EVEN if hinted else EASY)
+            spec = draw_spec(rng, skill, rng.sample(WORDS, 5), sizes=sizes, counts=counts)
             if not reserved(spec):
                 break
         game = Game(spec, rng.getrandbits(30))

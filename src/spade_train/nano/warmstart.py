@@ -25,6 +25,9 @@ from spade_train.nano.samples import Sample, SampleMaker
 from spade_train.nano.tokenizer import CONTEXT, build_tokenizer
 from spade_train.tokens import ChatTokens
 
+FIRST_LESSONS = 0.2
+"""Share of the steps in which the player sees short lists and single operations only."""
+
 MODEL_FOLDER = Path(spade_envs.__file__).parent / "models" / "nano"
 
 
@@ -33,15 +36,15 @@ class WarmStart:
     """Settings of the warm start; the defaults made the weights that come with the package."""
 
     seed: int = 0
-    steps: int = 2400
+    steps: int = 3400
     designs: int = 8  # designer samples in a step
     episodes: int = 56  # agent samples in a step
     learning_rate: float = 4e-3  # of embeddings and norms (AdamW)
     matrix_rate: float = 0.02  # of the other matrices (Muon)
-    hidden: int = 96
-    layers: int = 4
-    heads: int = 3  # of width 32, with one key-value head
-    inner: int = 288
+    hidden: int = 128
+    layers: int = 3
+    heads: int = 4  # of width 32, with one key-value head
+    inner: int = 384
 
     def __post_init__(self) -> None:
         for name in ("steps", "designs", "episodes", "hidden", "layers", "heads", "inner"):
@@ -96,7 +99,7 @@ def train(settings: WarmStart, *, log_every: int = 100) -> tuple[Any, Any, dict[
     losses = {"designer": math.nan, "agent": math.nan}
     start = time.process_time()
     for step in range(settings.steps):
-        groups = _batch(maker, settings, rng)
+        groups = _batch(maker, settings, rng, first=step < FIRST_LESSONS * settings.steps)
         learned = sum(sum(sample.learn) for _, group in groups for sample in group)
         for role, group in groups:
             total, count = _loss(model, group, tokenizer.pad_token_id)
@@ -163,10 +166,14 @@ def _edit(path: Path, **values: Any) -> None:
     path.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
 
 
-def _batch(maker: SampleMaker, settings: WarmStart, rng: random.Random) -> list[tuple[str, list[Sample]]]:
+def _batch(
+    maker: SampleMaker, settings: WarmStart, rng: random.Random, *, first: bool
+) -> list[tuple[str, list[Sample]]]:
     """One step's samples; the agent's are split by length, to pad less."""
     designs = [maker.designer(rng) for _ in range(settings.designs)]
-    episodes = sorted((maker.agent(rng) for _ in range(settings.episodes)), key=lambda sample: len(sample.ids))
+    episodes = sorted(
+        (maker.agent(rng, first=first) for _ in range(settings.episodes)), key=lambda sample: len(sample.ids)
+    )
     middle = 3 * len(episodes) // 4
     groups = [("designer", designs), ("agent", episodes[:middle]), ("agent", episodes[middle:])]
     return [(role, group) for role, group in groups if group]

@@ -79,6 +79,7 @@ def make_namespace(allow: frozenset[str] = frozenset()) -> dict[str, Any]:
         "_sbx_getattr": guards.safe_getattr,
         "_sbx_own": guards.own,
         "_sbx_type": type,
+        "_sbx_type_of": guards.type_of,
         "_sbx_classes": guards.own_classes,
         "_sbx_object_setattr": guards.object_setattr,
         "_sbx_ABCMeta": typing.cast(Any, __import__("abc")).ABCMeta,

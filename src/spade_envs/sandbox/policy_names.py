@@ -185,10 +185,15 @@ class NamePolicy(RestrictingNodeTransformer):  # type: ignore[misc]
         return ast.fix_missing_locations(ast.copy_location(call, at))
 
     def visit_Call(self, node: ast.Call) -> ast.AST:  # noqa: N802
-        """Check keyword names; calls themselves stay native."""
+        """Check keyword names; calls themselves stay native (``type(x)`` goes straight to its guard)."""
         for keyword in node.keywords:
             if keyword.arg and (is_dunder(keyword.arg) or keyword.arg.startswith(RESERVED_PREFIX)):
                 self.refuse(keyword, f'keyword "{keyword.arg}" is not available; use a plain name')
+        plain = len(node.args) == 1 and not node.keywords and not isinstance(node.args[0], ast.Starred)
+        if plain and self._is_builtin_name(node.func, "type"):
+            node.func = ast.copy_location(ast.Name("_sbx_type_of", ast.Load()), node.func)
+            node.args = [self.visit(node.args[0])]
+            return node
         return self.node_contents_visit(node)
 
     # -- imports ----------------------------------------------------------------------------------

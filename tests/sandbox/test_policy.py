@@ -2,15 +2,18 @@
 
 import ast
 import enum
+import re
 import typing
 from abc import ABCMeta
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spade_envs.sandbox import PolicyViolation
-from spade_envs.sandbox.loader import make_namespace
+from spade_envs.sandbox.allowlist import importable
+from spade_envs.sandbox.loader import load_program, make_namespace
 from spade_envs.sandbox.names import METACLASS_PRIVATES, attribute_refusal, is_private
 from spade_envs.sandbox.policy import MAX_SOURCE_CHARS, check, compile_program
 
@@ -185,3 +188,13 @@ def test_dunders_outside_the_list_never_compile(name, form):
     reading = any(isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load) for node in ast.walk(tree))
     if attribute_refusal(name, reading=reading):
         assert check(source)
+
+
+def test_documented_modules_and_example():
+    page = (Path(__file__).parents[2] / "docs/programs.md").read_text()
+    section = page.partition("## Modules")[2].partition("`numpy` is opt-in")[0]
+    assert re.findall(r"`([\w.]+)`", section) == importable()
+    example = page.partition("```python\n")[2].partition("```")[0]
+    environment = load_program(example)()
+    environment.reset(seed=3)
+    assert environment.step(f"\\boxed{{{environment.solution()}}}")[1] == 1.0

@@ -93,10 +93,12 @@ class ScriptedSampler:
     def __init__(self, reply: Callable[[int, list[int]], list[int]], *, logprobs: bool = False, force: int = 0) -> None:
         self._reply, self._logprobs, self._force = reply, logprobs, force
         self.calls: list[int] = []
+        self.temperatures: list[float | None] = []
 
     def sample(self, prompts: Sequence[list[int]], max_tokens: int, temperature: float | None = None) -> list[Sample]:
         """Answer, cut at ``max_tokens``."""
         self.calls.append(len(prompts))
+        self.temperatures.append(temperature)
         texts = [self._reply(index, list(ids))[:max_tokens] for index, ids in enumerate(prompts)]
         return [Sample(ids, [-0.5] * len(ids) if self._logprobs else None) for ids in texts]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import random
 from collections.abc import Iterator
 from typing import Any
@@ -11,6 +12,7 @@ from doubles import BROKEN, Documents, HashDesigner, ScriptedSampler, record
 
 from spade_envs.corpus import Document
 from spade_envs.designer.attempt import Attempt, DesignPrompt
+from spade_envs.models.base import Message
 from spade_envs.play import PlayConfig, StopReason
 from spade_envs.record import EnvironmentRecord
 from spade_envs.sandbox import Sandbox
@@ -210,6 +212,37 @@ def test_metrics_and_transcripts(sandbox: Sandbox, tokens: ChatTokens) -> None:
     assert sum(line["type"] == "design" for line in lines) == 6
     assert sum(line["type"] == "episode" for line in lines) == 2 * len(cycle.played)
     assert {line["step"] for line in lines} == {3}
+
+
+class _Hints:
+    """Asks for hints with the program's name, and drops those for one program."""
+
+    def __init__(self, dropped: str) -> None:
+        self.dropped = dropped
+
+    def messages(self, record: EnvironmentRecord) -> list[Message]:
+        return [{"role": "user", "content": f"Hint for {record.name}"}]
+
+    def judged(self, record: EnvironmentRecord, text: str) -> EnvironmentRecord:
+        return dataclasses.replace(record, hint="" if record.name == self.dropped else text)
+
+
+def test_policy_writes_hints_in_one_call_and_dropped_ones_cost_the_hinted_plays(
+    sandbox: Sandbox, tokens: ChatTokens
+) -> None:
+    whole = _run(sandbox, tokens, _talker(tokens), _plan())
+    names = [one.record.name for one in whole.played]
+    assert len(names) > 1
+    sampler = _talker(tokens)
+    hints: Any = _Hints(names[0])
+    cycle = Rollout(tokens, HashDesigner(), sandbox, PLAY, _config(), hints).run(_plan(), sampler)
+    assert sampler.calls[:2] == [6, len(names)]
+    assert sampler.temperatures[:3] == [None, 0.3, None]
+    for one in cycle.played:
+        assert len(one.hinted) == (0 if one.record.name == names[0] else 4)
+        assert all(episode.task.hint == one.record.hint for episode in one.hinted)
+    dropped = next(one for one in cycle.written if one.played and one.played.record.name == names[0])
+    assert dropped.outcome.hinted == dropped.outcome.plain
 
 
 def test_logprobs_are_zero_on_environment_tokens(sandbox: Sandbox, tokens: ChatTokens) -> None:

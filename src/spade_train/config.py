@@ -40,11 +40,11 @@ class SpadeConfig(GRPOConfig):  # type: ignore[misc]  # trl is not typed
 
     # who learns, from what
     model: str = _help("nano", "policy: 'nano' (embedded), a directory, or a Hugging Face id")
-    mode: str = _help("self_play", "'self_play', or 'fixed_pool': the agent alone on the environments of --pool")
+    mode: str = _help("self_play", "'self_play', or 'fixed_pool': the agent alone on the environments in pool")
     corpus: str = _help("builtin:nano", "grounding documents: JSONL, Parquet, a folder of texts, or builtin:nano")
     prompts: str = _help("nano", "prompt set: nano, games, tool_use, or a folder")
     memory: str | None = _help(None, "folder of the environment memory; default <output_dir>/memory")
-    memory_capacity: int | None = _help(None, "newest environments the designer draws from; default: all")
+    memory_capacity: int | None = _help(None, "newest environments that exemplars and replays come from; default: 200")
     pool: str | None = _help(None, "folder of a memory with the environments of fixed_pool training")
 
     # adapter

@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 import json
-import os
+import multiprocessing
 import signal
-import subprocess
-import sys
+import socket
 from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
 import pytest
+import tinyrun
 import torch
+import tworanks
 from safetensors.torch import load_file
 from tinyrun import tiny_training
 
 from spade_envs.memory import HashedTokenEmbedder, Memory
 from spade_train.callbacks import STATE_FILE, last_checkpoint, read_metrics
 from spade_train.curriculum import ResumeError
-
-SCRIPT = Path(__file__).with_name("tinyrun.py")
 
 
 def _adapter(folder: Path) -> dict[str, torch.Tensor]:
@@ -32,9 +31,20 @@ def _identical(first: Path, second: Path) -> bool:
     return one.keys() == other.keys() and all(torch.equal(one[name], other[name]) for name in one)
 
 
-def _script(*arguments: object, **environment: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, str(SCRIPT), *map(str, arguments)]
-    return subprocess.run(command, env={**os.environ, **environment}, capture_output=True, text=True, check=False)
+@pytest.fixture(scope="module")
+def processes() -> Any:
+    """Starts processes that have the heavy libraries loaded already."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["tinyrun", "tworanks"])
+    return context
+
+
+def _ended(*processes: Any) -> list[int]:
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join()
+    return [process.exitcode for process in processes]
 
 
 def test_gradient_only_on_sampled_tokens_and_only_in_the_adapter(tmp_path: Path) -> None:
@@ -101,22 +111,23 @@ def test_update_uses_our_advantages_and_groups_sum_to_zero(tmp_path: Path) -> No
         assert all(abs(total) < 1e-6 for total in sums.values())
 
 
-def test_killed_and_resumed_run_ends_bit_identical(tmp_path: Path) -> None:
+def test_killed_and_resumed_run_ends_bit_identical(tmp_path: Path, processes: Any) -> None:
     whole, killed = tmp_path / "a" / "run", tmp_path / "b" / "run"
-    assert _script(whole, 6).returncode == 0
-    early = _script(killed, 6, 1)
-    assert early.returncode == -signal.SIGKILL, early.stderr[-2000:]
+
+    def train(folder: Path, *kill_at: int) -> int:
+        return _ended(processes.Process(target=tinyrun.tiny_run, args=(folder, 6, *kill_at)))[0]
+
+    assert train(whole) == 0
+    assert train(killed, 1) == -signal.SIGKILL
     assert last_checkpoint(killed) is None
-    late = _script(killed, 6, 5)  # starts afresh: there is no checkpoint
-    assert late.returncode == -signal.SIGKILL, late.stderr[-2000:]
+    assert train(killed, 5) == -signal.SIGKILL  # started afresh: there was no checkpoint
     assert last_checkpoint(killed) == killed / "checkpoint-4"
     with Memory.open(killed / "memory", embedder=HashedTokenEmbedder()) as memory:
         ahead = memory.position()
     state = json.loads((killed / "checkpoint-4" / STATE_FILE).read_text())
     assert ahead > state["memory_position"], "the kill must come after the memory was written"
     (killed / "checkpoint-5").mkdir()  # as if the kill had cut a checkpoint short
-    again = _script(killed, 6)
-    assert again.returncode == 0, again.stderr[-2000:]
+    assert train(killed) == 0
     assert _identical(whole, killed)
     timeless = [
         [{name: value for name, value in line.items() if "seconds" not in name and "time" not in name}
@@ -140,14 +151,12 @@ def test_finished_run_is_not_overwritten(tmp_path: Path) -> None:
         training.trainer.train()
 
 
-def test_two_ranks_end_with_identical_adapters(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "torch.distributed.run", "--nproc_per_node=2", "--master_port=0"]
-    command += ["--rdzv_backend=c10d", "--rdzv_endpoint=localhost:0", str(Path(__file__).with_name("tworanks.py"))]
-    done = subprocess.run(
-        [*command, str(tmp_path / "run")], capture_output=True, text=True, check=False,
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr[-3000:]
+def test_two_ranks_end_with_identical_adapters(tmp_path: Path, processes: Any) -> None:
+    with socket.socket() as probe:
+        probe.bind(("localhost", 0))
+        port = probe.getsockname()[1]
+    both = [processes.Process(target=tworanks.train_rank, args=(tmp_path / "run", rank, port)) for rank in range(2)]
+    assert _ended(*both) == [0, 0]
     ranks = [load_file(tmp_path / "run" / f"rank{rank}.safetensors") for rank in range(2)]
     assert all(torch.equal(ranks[0][name], ranks[1][name]) for name in ranks[0])
     notes = [json.loads((tmp_path / "run" / f"rank{rank}.json").read_text()) for rank in range(2)]

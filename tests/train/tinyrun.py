@@ -1,8 +1,4 @@
-"""A whole training run with a tiny random policy and a designer double, as a function and as a script.
-
-``python tinyrun.py OUT STEPS [KILL_AT]`` trains and writes the adapter to OUT/adapter; with KILL_AT the process
-kills itself with SIGKILL at the end of that step, after the memory was written and before a checkpoint.
-"""
+"""A whole training run with a tiny random policy and a designer double; the other parts are real."""
 
 from __future__ import annotations
 
@@ -101,15 +97,15 @@ def tiny_training(output: str | Path, steps: int, **changes: Any) -> Training:
 
 
 def tiny_run(output: str | Path, steps: int, kill_at: int = 0, **changes: Any) -> None:
-    """Train from the start or from the last whole checkpoint, and save the adapter."""
+    """Train from the start or from the last whole checkpoint, and save the adapter.
+
+    With ``kill_at`` the process kills itself with SIGKILL at the end of that step, after the memory was written and
+    before a checkpoint.
+    """
+    torch.set_num_threads(1)
     config = tiny_config(output, steps, **changes)
     tokenizer = tiny_tokenizer()
     callbacks = [KillCallback(kill_at)] if kill_at else []
     session = tiny_session(config, tokenizer)
     policy = (tiny_model(tokenizer), tokenizer)
     run(config, resume=True, policy=policy, session=session, callbacks=callbacks)
-
-
-if __name__ == "__main__":
-    torch.set_num_threads(1)
-    tiny_run(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]) if len(sys.argv) > 3 else 0)

@@ -1,20 +1,25 @@
-"""One rank of a two-rank run on CPU (gloo); started by ``torch.distributed.run``. Writes what it ended with."""
+"""One rank of a two-rank run on CPU (gloo). Writes what it ended with."""
 
 from __future__ import annotations
 
 import json
-import sys
+import os
 from pathlib import Path
 from typing import Any
 
+import torch
 from safetensors.torch import save_file
 from tinyrun import tiny_training
 
 import spade_train.trl_adapter as adapter
 
-if __name__ == "__main__":
-    folder = Path(sys.argv[1])
-    adapter.is_collective = lambda trainer: True  # as with a vLLM server or FSDP: equal calls on every rank
+
+def train_rank(folder: Path, rank: int, port: int) -> None:
+    """Train as ``rank`` of two, every generation collective, as with a vLLM server or FSDP."""
+    place = {"RANK": rank, "LOCAL_RANK": rank, "WORLD_SIZE": 2, "MASTER_ADDR": "localhost", "MASTER_PORT": port}
+    os.environ.update({name: str(value) for name, value in place.items()})
+    torch.set_num_threads(1)
+    adapter.is_collective = lambda trainer: True
     calls: list[int] = []
     written: list[str] = []
     documents: list[str] = []
@@ -34,10 +39,9 @@ if __name__ == "__main__":
 
         trainer._generate_single_turn, session.rollout.run = counted, watched
         trainer.train()
-        weights = {name: weight for name, weight in trainer.model.named_parameters() if "lora" in name}
-        rank = trainer.args.process_index
-        save_file(
-            {name: weight.detach().contiguous() for name, weight in weights.items()}, folder / f"rank{rank}.safetensors"
-        )
+        weights = {
+            name: weight.detach().contiguous() for name, weight in trainer.model.named_parameters() if "lora" in name
+        }
+        save_file(weights, folder / f"rank{rank}.safetensors")
     notes = {"calls": calls, "written": written, "documents": documents}
     (folder / f"rank{rank}.json").write_text(json.dumps(notes))

@@ -7,7 +7,7 @@ import warnings
 
 import gymnasium
 import pytest
-from gym_programs import GUESS, WALK, record
+from sample_programs import GUESS, WALK, record
 from gymnasium.envs.registration import EnvSpec
 from gymnasium.utils.env_checker import check_env
 

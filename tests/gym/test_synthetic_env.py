@@ -4,7 +4,7 @@ import warnings
 
 import gymnasium
 import pytest
-from gym_programs import BOXED, FAULTY, GUESS, WALK, record
+from sample_programs import BOXED, FAULTY, GUESS, WALK, record
 from gymnasium.utils.env_checker import check_env
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st

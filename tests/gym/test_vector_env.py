@@ -1,7 +1,7 @@
 import gymnasium
 import numpy as np
 import pytest
-from gym_programs import FAULTY, GUESS, WALK, record
+from sample_programs import FAULTY, GUESS, WALK, record
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from hypothesis import given, settings
 from hypothesis import strategies as st

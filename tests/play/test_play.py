@@ -3,7 +3,7 @@ import json
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from play_programs import BOXED, FAULTY, GUESS, WALK
+from sample_programs import BOXED, FAULTY, GUESS, WALK
 
 from spade_envs.models.base import Completion, ModelError, Sampling
 from spade_envs.play import (

@@ -1,5 +1,5 @@
 import pytest
-from play_programs import BOXED, FAULTY, GUESS, WALK
+from sample_programs import BOXED, FAULTY, GUESS, WALK
 
 from spade_envs.play import PlayConfig, PlayTask, StopReason, play_episodes
 from spade_envs.players import (

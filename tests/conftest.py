@@ -1,4 +1,4 @@
-"""Fixtures: one sandbox for the module, a memory in a temporary folder."""
+"""Fixtures for tests of many parts: one sandbox for the session, a memory in a temporary folder."""
 
 import pytest
 

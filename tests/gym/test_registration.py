@@ -7,11 +7,11 @@ import warnings
 
 import gymnasium
 import pytest
-from sample_programs import GUESS, WALK, record
 from gymnasium.envs.registration import EnvSpec
 from gymnasium.utils.env_checker import check_env
 
 import spade_envs
+from sample_programs import GUESS, WALK, record
 from spade_envs.env import SyntheticEnv
 from spade_envs.memory import Memory, StoreError, UnknownRecord
 from spade_envs.vector import SyntheticVectorEnv

@@ -4,11 +4,11 @@ import warnings
 
 import gymnasium
 import pytest
-from sample_programs import BOXED, FAULTY, GUESS, WALK, record
 from gymnasium.utils.env_checker import check_env
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from sample_programs import BOXED, FAULTY, GUESS, WALK, record
 from spade_envs.env import SyntheticEnv, make_class
 from spade_envs.sandbox import ProgramQuarantined, ProgramRaised
 from spade_envs.spaces import UnicodeText

@@ -1,11 +1,11 @@
 import gymnasium
 import numpy as np
 import pytest
-from sample_programs import FAULTY, GUESS, WALK, record
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sample_programs import FAULTY, GUESS, WALK, record
 from spade_envs.env import make_class
 from spade_envs.sandbox import ProgramQuarantined, ProgramRaised
 from spade_envs.vector import SyntheticVectorEnv

@@ -3,8 +3,8 @@ import json
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sample_programs import BOXED, FAULTY, GUESS, WALK
 
+from sample_programs import BOXED, FAULTY, GUESS, WALK
 from spade_envs.models.base import Completion, ModelError, Sampling
 from spade_envs.play import (
     Episode,

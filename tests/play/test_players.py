@@ -1,6 +1,6 @@
 import pytest
-from sample_programs import BOXED, FAULTY, GUESS, WALK
 
+from sample_programs import BOXED, FAULTY, GUESS, WALK
 from spade_envs.play import PlayConfig, PlayTask, StopReason, play_episodes
 from spade_envs.players import (
     PLAYER_NAMES,

@@ -2,10 +2,10 @@
 
 from spade_envs.designer.attempt import Attempt, DesignPrompt
 from spade_envs.designer.designer import Designer, validation_config
-from spade_envs.designer.extract import Extracted, extract_program
 from spade_envs.designer.generate import GenerateError, GenerateSummary, generate, preview
 from spade_envs.designer.hints import HintWriter
 from spade_envs.designer.prompts import PromptSet, PromptSetError, available_prompt_sets
+from spade_envs.source_text.extract import Extracted, extract_program
 
 __all__ = [
     "Attempt",

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 from spade_envs.corpus import Document
 from spade_envs.designer.attempt import Attempt, DesignPrompt
-from spade_envs.designer.extract import extract_program
 from spade_envs.designer.prompts import PromptSet, PromptSetError
 from spade_envs.record import EnvironmentRecord, source_id
+from spade_envs.source_text.extract import extract_program
 from spade_envs.validation import ValidationConfig, validate
 from spade_envs.validation.finding import Severity
 

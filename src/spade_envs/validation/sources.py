@@ -1,10 +1,10 @@
-"""Finding programs in files and folders."""
+"""Finding programs in files and folders, one at a time."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,58 +13,115 @@ _FIELDS = ("source", "code", "text")
 
 
 def collect_sources(paths: Iterable[str | Path]) -> list[tuple[str, str]]:
-    """Read programs from Python files, JSON and JSON-lines files, and folders of them.
+    """Return what :func:`iter_sources` yields, as a list.
+
+    Raises:
+        FileNotFoundError: if a path does not exist.
+        ValueError: if a file is no JSON, or has another suffix.
+    """
+    return list(iter_sources(paths))
+
+
+def iter_sources(paths: Iterable[str | Path]) -> Iterator[tuple[str, str]]:
+    """Read programs from Python files, JSON and JSON-lines files, and folders of them, holding one file at a time.
 
     In JSON, a program is an object with a string under "source", "code" or "text", alone, in a list, or in a list
     under "games" or "records". A Markdown fence around the program is removed. Folders are read recursively in
-    the order of names; files and folders whose name starts with "." or "_" are skipped there.
+    the order of names; files and folders whose name starts with "." or "_" are skipped there. JSON-lines files are
+    read line by line.
 
-    Returns:
+    Yields:
         Pairs of a label (the path as given, with ``:number`` from 1 for entries of a list) and the source.
 
     Raises:
         FileNotFoundError: if a path does not exist.
         ValueError: if a file is no JSON, or has another suffix.
     """
-    found: list[tuple[str, str]] = []
     for path in map(Path, paths):
-        if not path.exists():
-            raise FileNotFoundError(f"expected a program or a folder of programs, found nothing at {path}")
         for file in _files(path):
-            found += _read(file)
-    return found
+            yield from _read(file)
+
+
+def count_sources(paths: Sequence[str | Path]) -> int | None:
+    """Return how many programs there are, None where only reading JSON would tell. Reads names alone.
+
+    Raises:
+        FileNotFoundError: if a path does not exist.
+        ValueError: if a file has another suffix.
+    """
+    total, known = 0, True
+    for path in map(Path, paths):
+        for file in _files(path):
+            total += 1
+            known = known and file.suffix == ".py"
+    return total if known or not total else None
+
+
+def find_source(label: str) -> str:
+    """Return the source under a label of :func:`iter_sources`.
+
+    Raises:
+        KeyError: if the file has no such entry any more. FileNotFoundError, ValueError: as there.
+    """
+    file = Path(label)
+    if not file.exists():
+        file = Path(label.rpartition(":")[0])
+    for found, source in iter_sources([file]):
+        if found == label:
+            return source
+    raise KeyError(f"no program {label} any more")
 
 
 def _files(path: Path) -> Iterator[Path]:
+    if not path.exists():
+        raise FileNotFoundError(f"expected a program or a folder of programs, found nothing at {path}")
     if path.is_file():
         if path.suffix not in SUFFIXES:
             raise ValueError(f"expected a file that ends in {', '.join(SUFFIXES)}; got {path}")
         yield path
         return
     for child in sorted(path.iterdir()):
-        if child.name[0] not in "._" and (child.is_dir() or child.suffix in SUFFIXES):
+        if child.name[0] in "._":
+            continue
+        if child.is_dir() or (child.suffix in SUFFIXES and child.is_file()):
             yield from _files(child)
 
 
-def _read(file: Path) -> list[tuple[str, str]]:
+def _read(file: Path) -> Iterator[tuple[str, str]]:
+    if file.suffix == ".jsonl":
+        yield from _number(file, _lines(file))
+        return
     text = file.read_text(encoding="utf-8", errors="replace")
     if file.suffix == ".py":
-        return [(str(file), _program(text))]
+        yield str(file), _program(text)
+        return
     try:
-        if file.suffix == ".jsonl":
-            values = [json.loads(line) for line in text.splitlines() if line.strip()]
-        else:
-            values = json.loads(text)
+        values = json.loads(text)
     except json.JSONDecodeError as error:
         raise ValueError(f"expected JSON in {file}; got an error at line {error.lineno}: {error.msg}") from error
     if isinstance(values, Mapping):
         entry: Mapping[str, Any] = values
         listed = next((entry[key] for key in ("games", "records") if isinstance(entry.get(key), list)), None)
         if listed is None:
-            return [(str(file), source) for source in _entry(entry)]
+            yield from ((str(file), source) for source in _entry(entry))
+            return
         values = listed
-    entries = [source for value in values for source in _entry(value)] if isinstance(values, list) else []
-    return [(f"{file}:{number}", source) for number, source in enumerate(entries, start=1)]
+    yield from _number(file, values if isinstance(values, list) else [])
+
+
+def _lines(file: Path) -> Iterator[Any]:
+    with file.open(encoding="utf-8", errors="replace") as lines:
+        for number, line in enumerate(lines, start=1):
+            if line.strip():
+                try:
+                    yield json.loads(line)
+                except json.JSONDecodeError as error:
+                    raise ValueError(f"expected JSON in {file}; got an error at line {number}: {error.msg}") from error
+
+
+def _number(file: Path, values: Iterable[Any]) -> Iterator[tuple[str, str]]:
+    sources = (source for value in values for source in _entry(value))
+    return ((f"{file}:{number}", source) for number, source in enumerate(sources, start=1))
 
 
 def _entry(value: Any) -> list[str]:

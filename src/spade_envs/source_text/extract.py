@@ -12,7 +12,7 @@ import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from spade_envs.designer.mend import mend_source
+from spade_envs.source_text.mend import mend_source
 
 _FENCE = re.compile(r"[ \t]*(`{3,}|~{3,})[ \t]*([\w+.#-]*)[^`\n]*\Z")
 _PYTHON_TAGS = ("", "python", "python3", "py", "python-repl")

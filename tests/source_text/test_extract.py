@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spade_envs.designer.extract import Extracted, extract_program
-from spade_envs.designer.mend import mend_source
+from spade_envs.source_text.extract import Extracted, extract_program
+from spade_envs.source_text.mend import mend_source
 
 PROGRAM = '''import random
 

@@ -79,7 +79,14 @@ ABUSES: dict[str, tuple[str, str, tuple[type[ProgramError], ...]]] = {
     "exception whose text loops": (
         'raise Odd("x")',
         "class Odd(Exception):\n    def __str__(self):\n        while True:\n            pass",
-        (ProgramRaised, PolicyViolation),
+        (ProgramTimeout,),
+    ),
+    "exception whose text is a str of its own": (
+        "raise Odd()",
+        "class Text(str):\n    def __len__(self): return 0\n    def encode(self, *a): return self\n"
+        "    def decode(self, *a): return object()\n"
+        "class Odd(Exception):\n    def __str__(self): return Text('hello')",
+        (ProgramRaised,),
     ),
     "exception with a huge text": ('raise ValueError("x" * 10**7)', "", (ProgramRaised,)),
     "exception with surrogates": ("raise ValueError(chr(0xD800))", "", (ProgramRaised,)),
@@ -337,6 +344,9 @@ def test_optional_methods_that_are_missing(quick, counter_source):
         ("get_tools", "[{'a': float('nan')}]", "JSON"),
         ("get_tools", "[{'a': {1, 2}}]", "JSON"),
         ("get_tools", "[{'a': 'x' * 100000}]", "too long"),
+        ("get_tools", "[{'function': 5}]", "must be an object"),
+        ("get_tools", "[{'a': functools.reduce(lambda x, _: [x], range(40), 0)}]", "nested more than"),
+        ("get_tools", "[{'a': functools.reduce(lambda x, _: [x], range(3000), 0)}]", "nested more than"),
     ],
 )
 def test_optional_methods_that_return_nonsense(quick, step_source, method, value, match):

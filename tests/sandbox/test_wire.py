@@ -171,8 +171,11 @@ def test_a_frame_of_the_largest_size_cannot_fill_the_memory(unit):
 
 @pytest.mark.parametrize(
     "text",
-    ["[" * 10_000, "{}", "[1]", "[NaN]", '[{"a": NaN}]', '[{"a": ' + "9" * 5_000 + "}]", "nonsense", "[[]]"],
-    ids=lambda text: text[:12],
+    [
+        *("[" * 10_000, "{}", "[1]", "[NaN]", '[{"a": NaN}]', '[{"a": ' + "9" * 5_000 + "}]", "nonsense", "[[]]"),
+        *('[{"a": 1e999}]', '[{"a": "\\ud800"}]', '[{"function": 5}]', '[{"a": ' + "[" * 900 + "]" * 900 + "}]"),
+    ],
+    ids=lambda text: text[:14],
 )
 def test_forged_tool_schemas(text):
     with pytest.raises(wire.WireError):

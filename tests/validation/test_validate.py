@@ -6,13 +6,15 @@ import json
 import random
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from spade_envs.sandbox import Limits, Sandbox
+from spade_envs.sandbox import Limits, Operation, Outcome, Sandbox
 from spade_envs.validation import Finding, Report, Severity, ValidationConfig, render, validate, validate_many
+from spade_envs.validation.rollout import Runner
 
 DATA = Path(__file__).parent.parent / "data" / "validation"
 SOURCES = [
@@ -201,3 +203,19 @@ def test_whatever_the_source_the_result_is_a_report(index: int, seed: int, quick
     report = validate(_mutated(SOURCES[index], seed), sandbox=quick_sandbox)
     json.dumps(report.to_dict())
     assert report.admitted or report.refusals
+
+
+def test_a_program_that_turns_slow_is_stopped_soon_after_the_budget(sandbox: Sandbox) -> None:
+    sizes: list[int] = []
+
+    class Fast:
+        """Stands for a program; only the sizes of its batches matter."""
+
+        def run(self, operations: list[Operation]) -> list[Outcome]:
+            sizes.append(len(operations))
+            return [Outcome() for _ in operations]
+
+    Runner(cast(Any, Fast()), seconds=30.0).run([Operation("step", 1, "x")] * 1000)
+    # The next batch may take a second for each of its operations, however fast they were up to now.
+    assert sum(sizes) == 1000
+    assert max(sizes) <= 64

@@ -11,7 +11,15 @@ import math
 import sys
 from typing import Any
 
-from spade_envs.sandbox.wire import MAX_ACTIONS, MAX_INFO_CHARS, MAX_INFO_ITEMS, MAX_NAME, MAX_SAFE_INTEGER
+from spade_envs.sandbox.wire import (
+    MAX_ACTIONS,
+    MAX_INFO_CHARS,
+    MAX_INFO_ITEMS,
+    MAX_NAME,
+    MAX_SAFE_INTEGER,
+    MAX_SCHEMA_DEPTH,
+    schema_fault,
+)
 
 
 class BadResult(Exception):
@@ -34,6 +42,11 @@ def shorten(text: str, limit: int) -> str:
         return clean_text(text)
     marker = f"\n[truncated: {len(text)} characters, limit {limit}]"
     return clean_text(text[: max(0, limit - len(marker))]) + marker[:limit]
+
+
+def exception_text(error: BaseException, limit: int) -> str:
+    """Return what ``str(error)`` says, shortened; runs the program's code, which may return a ``str`` of its own."""
+    return shorten(str.__str__(str(error)), limit)
 
 
 def reset_result(value: Any, limit: int) -> list[Any]:
@@ -92,8 +105,12 @@ def tools_result(value: Any, limit: int) -> str | None:
         text = clean_text(json.dumps(list(value), allow_nan=False, ensure_ascii=False))
     except (TypeError, ValueError) as error:
         raise BadResult(f"get_tools() is not JSON: {error}") from None
+    except RecursionError:
+        raise BadResult(f"get_tools() is nested more than {MAX_SCHEMA_DEPTH} deep") from None
     if len(text) > limit:
         raise BadResult(f"get_tools() is too long: {len(text)} characters of JSON, limit {limit}")
+    if fault := schema_fault(json.loads(text)):
+        raise BadResult(f"get_tools(): {fault}")
     return text
 
 

@@ -45,6 +45,8 @@ MAX_INFO_CHARS = 16_384  # keys and values together
 MAX_ACTIONS = 1_000  # of one solution
 MAX_SAFE_INTEGER = 2**53
 MAX_REASONS = 50
+MAX_SCHEMA_DEPTH = 32
+"""Nesting of tool schemas; deeper ones would exhaust the stack of whoever copies or prints them."""
 _LARGEST_LINE = 10_000_000
 
 
@@ -169,11 +171,32 @@ def _info(value: Any) -> dict[str, Any]:
 def _schemas(value: Any, limit: int) -> list[dict[str, Any]]:
     try:
         schemas = json.loads(_text(value, limit), parse_constant=_no_constant)
+        json.dumps(schemas, ensure_ascii=False, allow_nan=False).encode()  # no 1e999, no lone surrogates
     except (ValueError, RecursionError):
         raise WireError("tool schemas are not JSON") from None
     if type(schemas) is not list or any(type(schema) is not dict for schema in schemas):
         raise WireError("tool schemas are not a list of objects")
+    if fault := schema_fault(schemas):
+        raise WireError(fault)
     return schemas
+
+
+def schema_fault(schemas: list[dict[str, Any]]) -> str:
+    """Return what is wrong with the shape of decoded tool schemas, "" if nothing is."""
+    for schema in schemas:
+        if type(schema.get("function", schema)) is not dict:
+            return 'the "function" of a tool schema must be an object'
+    level: list[Any] = [schemas]
+    for _ in range(MAX_SCHEMA_DEPTH):
+        level = [
+            inner
+            for item in level
+            for inner in (item.values() if type(item) is dict else item)
+            if type(inner) in (dict, list)
+        ]
+        if not level:
+            return ""
+    return f"tool schemas are nested more than {MAX_SCHEMA_DEPTH} deep"
 
 
 def _no_constant(name: str) -> Any:

@@ -163,7 +163,9 @@ class Worker:
             ]
             return wire.encode_reply(wire.POLICY, reasons)
         # str() of the program's own exception is the program's code again.
-        message, failure = self._under_limit(seconds, lambda: results.shorten(str(error), wire.MAX_MESSAGE))
+        message, failure = self._under_limit(seconds, lambda: results.exception_text(error, wire.MAX_MESSAGE))
+        if isinstance(failure, SoftLimit):
+            return self._report(failure, instance, seconds)
         if failure is not None:
             message = "(the exception's text could not be read)"
         return wire.encode_reply(wire.RAISED, [results.type_name(error), message, _line_in_program(error)])

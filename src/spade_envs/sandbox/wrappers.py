@@ -77,6 +77,11 @@ def dataclass(cls: Any = None, /, **options: Any) -> Any:
     def decorate(target: Any) -> Any:
         if not isinstance(target, type):
             raise Refused("dataclass decorates a class")
+        # Field names become source text of the methods that dataclasses writes; a functional TypedDict takes any text.
+        for name in type.__getattribute__(target, "__dict__").get("__annotations__", ()):
+            check_attribute_name(name, reading=False)
+            if not name.isidentifier():
+                raise Refused(f"dataclass field {name!r} must be a plain name")
         made = dataclasses.dataclass(own(target), **options)
         own_classes.add(made)
         return made

@@ -25,6 +25,7 @@ from spade_envs.validation.config import ValidationConfig
 _SLOW = 0.01  # seconds an operation
 _BATCH_SECONDS = 1.0
 _LEAST_OPERATIONS = 300  # that any collection needs
+_BATCH_OPERATIONS = 64  # at most, however fast it was so far: the next ones may each take all that they are allowed
 
 
 class Turn(NamedTuple):
@@ -153,9 +154,12 @@ class Runner:
         """
         outcomes: list[Outcome] = []
         # A slow program gets small batches, so that the budget is kept.
-        size = max(1, int(_BATCH_SECONDS / max(1e-6, self.pace))) if self.pace > _SLOW else len(operations)
-        for start in range(0, len(operations), max(1, size)):
+        start = 0
+        while start < len(operations):
+            size = max(1, int(_BATCH_SECONDS / self.pace)) if self.pace > _SLOW else _BATCH_OPERATIONS
+            size = min(size, _BATCH_OPERATIONS)
             outcomes += self._run(operations[start : start + size])
+            start += size
         return outcomes
 
     @property

@@ -14,6 +14,7 @@ from spade_envs.episode import Episode
 from spade_envs.play import Player, Reply, play_episodes
 from spade_envs.record import WIN_RETURN
 from spade_envs.sandbox.types import Operation
+from spade_envs.terminal import visible
 
 if TYPE_CHECKING:
     from spade_envs.sandbox import Sandbox
@@ -37,7 +38,7 @@ def scripted_player(name: str, *, sandbox: Sandbox, seed: int = 0) -> Player:
         ValueError: if there is no such player.
     """
     if name == "human":
-        return HumanPlayer()
+        return HumanPlayer(write=lambda text: print(visible(text)))
     if name == "random":
         return RandomPlayer(seed)
     if name == "know-nothing":

@@ -39,13 +39,13 @@ class FreeEnv(TextEnv):
 """
 
 
-def spade(*arguments: str, home: Path) -> subprocess.CompletedProcess[str]:
+def spade(*arguments: str, home: Path, **environment: str) -> subprocess.CompletedProcess[str]:
     """Run ``spade`` with the default memory in ``home``."""
     return subprocess.run(
         [sys.executable, "-m", "spade_envs.cli.app", *arguments],
         capture_output=True,
         text=True,
         timeout=120,
-        env={**os.environ, "SPADE_HOME": str(home), "COLUMNS": "200"},
+        env={**os.environ, "SPADE_HOME": str(home), "COLUMNS": "200", **environment},
         check=False,
     )

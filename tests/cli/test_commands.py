@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from cli_programs import PAYS_FOR_NOTHING, spade
+from cli_programs import PAYS_FOR_NOTHING, SUM, spade
 
 COMMANDS = ("doctor", "generate", "validate", "list", "show", "search", "stats", "play", "train", "quickstart")
 
@@ -112,3 +112,56 @@ def test_doctor_tells_isolation(tmp_path: Path) -> None:
     assert done.returncode == (0 if facts["sandbox"]["level"] == "full" else 1)
     assert facts["packages"]["gymnasium"]
     assert facts["memory"]["environments"] == 0
+
+
+HOSTILE = "\x1b[2J[red]x[/nope]\x9b\u202e"
+
+
+def test_hostile_text_in_a_memory_reaches_neither_markup_nor_terminal(tmp_path: Path) -> None:
+    from spade_envs.memory import Memory
+    from spade_envs.record import EnvironmentRecord
+
+    finding = {"severity": HOSTILE, "probe": HOSTILE, "reason": HOSTILE}
+    record = EnvironmentRecord.create(
+        SUM, "SumEnv", kind=HOSTILE, skill=HOSTILE, generator=HOSTILE, hint=HOSTILE, document=HOSTILE,
+        report={"findings": [finding]},
+    )  # fmt: skip
+    with Memory.open(tmp_path / "m") as store:
+        store.add(record)
+    for arguments in (("list",), ("show", record.env_id), ("search", HOSTILE), ("stats",), ("show", HOSTILE)):
+        done = spade(*arguments, "--memory", str(tmp_path / "m"), home=tmp_path)
+        assert "Traceback" not in done.stderr
+        assert not set(done.stdout + done.stderr) & set("\x1b\x9b\u202e"), arguments
+        plain = spade(*arguments, "--memory", str(tmp_path / "m"), "--json", home=tmp_path)
+        assert plain.returncode or json.loads(plain.stdout) is not None
+
+
+def test_errors_show_no_control_characters(tmp_path: Path) -> None:
+    done = spade("validate", f"nothing{HOSTILE}.py", home=tmp_path)
+    assert done.returncode == 2
+    assert "[red]x[/nope]" in done.stderr
+    assert not set(done.stderr) & set("\x1b\x9b\u202e")
+
+
+@pytest.mark.parametrize(("name", "encoding"), [("b\udcff.py", "utf-8:surrogateescape"), ("ü.py", "ascii")])
+def test_json_is_json_whatever_the_file_name_and_the_encoding(name: str, encoding: str, tmp_path: Path) -> None:
+    path = tmp_path / name
+    path.write_text(SUM)
+    for command in (("validate", str(path)), ("play", str(path), "--agent", "solution")):
+        done = spade(*command, "--json", home=tmp_path, PYTHONIOENCODING=encoding)
+        assert done.returncode == 0, done.stderr
+        assert json.loads(done.stdout)
+
+
+def test_an_ascii_terminal_shows_what_it_can(memory: Path, program: Path, tmp_path: Path) -> None:
+    for command in (("stats", "--memory", str(memory)), ("play", str(program), "--agent", "solution")):
+        done = spade(*command, home=tmp_path, PYTHONIOENCODING="ascii")
+        assert done.returncode == 0, done.stderr
+        assert done.stdout
+
+
+def test_a_limit_beyond_what_a_database_counts(memory: Path, tmp_path: Path) -> None:
+    done = spade("list", "--memory", str(memory), "--limit", str(10**30), "--json", home=tmp_path)
+    assert len(json.loads(done.stdout)) == 1
+    done = spade("search", "sum", "--memory", str(memory), "--limit", str(10**30), "--json", home=tmp_path)
+    assert len(json.loads(done.stdout)) == 1

@@ -91,6 +91,12 @@ def test_a_person_sees_the_conversation_and_may_leave(sandbox, tasks):
     assert episode.error == "the input ended"
 
 
+def test_a_person_is_shown_no_control_characters(sandbox, capsys):
+    player = scripted_player("human", sandbox=sandbox)
+    player._write("\x1b[2J cleared \x9b\u202e\ud800")
+    assert capsys.readouterr().out == "\\x1b[2J cleared \\x9b\\x202e\\xd800\n"
+
+
 def test_players_by_name(sandbox):
     for name in PLAYER_NAMES:
         assert scripted_player(name, sandbox=sandbox).name == name

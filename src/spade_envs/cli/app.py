@@ -5,6 +5,7 @@ Exit codes: 0 fine, 1 findings (something was refused, an episode was lost to an
 
 from __future__ import annotations
 
+import io
 import sys
 from importlib.metadata import entry_points
 
@@ -59,6 +60,9 @@ def _add_commands() -> None:
 def run() -> None:
     """Run the command line; errors of input or machinery end it with one clear line and exit code 2."""
     _add_commands()
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # an ASCII terminal shows \u2026 rather than an error
     try:
         app()
     except KeyboardInterrupt:

@@ -99,7 +99,7 @@ def search(
     if as_json:
         print_json(rows)
     else:
-        out.print(_table(f"{len(rows)} nearest to {shown(query, 60)!r}", rows, [score for _, score in hits]))
+        out.print(_table(f"{len(rows)} nearest to {shown(repr(query), 62)}", rows, [score for _, score in hits]))
 
 
 def show(
@@ -117,7 +117,9 @@ def show(
         print_json({**record.to_dict(), "env_id": record.env_id})
         return
     row = _row(record)
-    out.print(f"[bold]{shown(record.env_id)}[/]  {shown(record.skill)} · {record.kind} · by {shown(record.generator)}")
+    out.print(
+        f"[bold]{shown(record.env_id)}[/]  {shown(record.skill)} · {shown(record.kind)} · by {shown(record.generator)}"
+    )
     out.print(f"sha256   {record.id}")
     out.print(f"plays    {row['plays']} · win rate {_number(row['win_rate'])} · regret {_number(row['regret'])}")
     out.print(f"proven   {'yes: solution() earns the full return' if record.proven else 'no'}")
@@ -128,7 +130,7 @@ def show(
     if record.hint:
         out.print(f"hint     {shown(record.hint, 400)}")
     for finding in record.report.get("findings", ()):
-        out.print(f"{finding['severity']:8} {shown(finding['probe'])}: {shown(finding['reason'], 300)}")
+        out.print(f"{shown(finding['severity']):8} {shown(finding['probe'])}: {shown(finding['reason'], 300)}")
     out.print()
     out.print(Syntax(shown(record.source).replace("\\[", "["), "python", line_numbers=True, word_wrap=True))
 

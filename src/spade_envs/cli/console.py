@@ -14,6 +14,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
+from spade_envs.terminal import visible
+
 out = Console(highlight=False, soft_wrap=True)
 err = Console(stderr=True, highlight=False, soft_wrap=True)
 
@@ -33,13 +35,18 @@ IsolationOption = Annotated[
 
 def fail(message: str, *, code: int = 2) -> NoReturn:
     """Print ``message`` as an error and leave with ``code`` (2: could not run)."""
-    err.print(f"[bold red]error:[/] {escape(message)}")
+    err.print(f"[bold red]error:[/] {shown(message)}")
     sys.exit(code)
 
 
 def print_json(value: Any) -> None:
-    """Print one JSON document on standard output, unwrapped and uncoloured."""
-    sys.stdout.write(json.dumps(value, ensure_ascii=False, indent=2, default=str) + "\n")
+    """Print one JSON document on standard output, unwrapped and uncoloured, whatever its encoding can say."""
+    text = json.dumps(value, ensure_ascii=False, indent=2, default=str)
+    try:
+        text.encode(sys.stdout.encoding or "utf-8")
+    except UnicodeEncodeError:  # an ASCII terminal, or a file name that is not UTF-8
+        text = json.dumps(value, indent=2, default=str)
+    sys.stdout.write(text + "\n")
 
 
 def check_isolation(level: str) -> Any:
@@ -55,7 +62,7 @@ def check_isolation(level: str) -> Any:
 
 def shown(text: str, limit: int = 0) -> str:
     """Return untrusted ``text`` made safe for a terminal: control characters visible, markup inert, cut."""
-    clean = "".join(ch if ch in "\n\t" or ch.isprintable() else f"\\x{ord(ch):02x}" for ch in text)
+    clean = visible(text)
     if limit and len(clean) > limit:
         clean = clean[: limit - 1] + "…"
     return escape(clean)

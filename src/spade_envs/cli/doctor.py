@@ -12,7 +12,7 @@ from typing import Any
 
 import typer
 
-from spade_envs.cli.console import JsonOption, out, print_json
+from spade_envs.cli.console import JsonOption, out, print_json, shown
 
 CORE = ("gymnasium", "RestrictedPython", "faiss-cpu", "wordllama", "msgpack", "httpx", "jinja2", "pyarrow", "typer")
 TRAIN = ("torch", "trl", "transformers", "peft", "accelerate", "datasets")
@@ -90,7 +90,7 @@ def doctor(as_json: JsonOption = False) -> None:
         out.print(
             f"  {'[green]✓[/]' if state == 'on' else '[red]✗[/]'} {layer}" + ("" if state == "on" else f": {state}")
         )
-    out.print(f"memory       {facts['memory']['folder']} ({facts['memory']['environments']} environments)")
+    out.print(f"memory       {shown(facts['memory']['folder'])} ({facts['memory']['environments']} environments)")
     out.print(
         "packages     " + ", ".join(f"{name} {version}" for name, version in facts["packages"].items() if version)
     )

@@ -14,6 +14,7 @@ from .database import Database, UnknownRecord
 from .lexical import fingerprint
 from .selection import Standing
 
+_LARGEST = 2**63 - 1  # that SQLite can count
 _SUM_COLUMNS = "plain_plays, plain_return, plain_wins, hinted_plays, hinted_return, hinted_wins"
 
 
@@ -168,7 +169,9 @@ class Store:
         clause = "WHERE " + " AND ".join(conditions) if conditions else ""
         clause += f" ORDER BY seq {'DESC' if newest_first else 'ASC'} LIMIT ?"
         with self.database.read() as connection:
-            return _select(connection, clause, [*filters.values(), -1 if limit is None else max(0, limit)])
+            return _select(
+                connection, clause, [*filters.values(), -1 if limit is None else min(max(0, limit), _LARGEST)]
+            )
 
     def standings(self, *, newest: int | None = None, skill: str | None = None) -> list[Standing]:
         """Return the standing of live records, oldest first; ``skill`` filters after ``newest`` has cut."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
+import time
 
 import pytest
 from hypothesis import given
@@ -174,3 +175,10 @@ def test_deeply_nested_source_does_not_bring_the_process_down(bomb: str) -> None
     code = f"from spade_envs.designer import extract_program\nextract_program('class AEnv:\\n    y = ' + {bomb})"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr[-500:]
+
+
+@pytest.mark.parametrize("unit", ["```\nx\n```\n", "```js\nx\n```\n", "~~~\n```\n", "````\n```\n"], ids=repr)
+def test_a_reply_of_nothing_but_fences_takes_no_quadratic_time(unit: str) -> None:
+    started = time.process_time()
+    extract_program(unit * 15_000)
+    assert time.process_time() - started < 10  # 80 seconds where every block looks at every later fence

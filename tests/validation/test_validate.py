@@ -91,6 +91,14 @@ def test_severity_of_answers_in_hints_is_chosen(sandbox: Sandbox) -> None:
     assert "hint" in _probes(report, Severity.WARN)
 
 
+def test_tools_that_change_the_game_are_refused(sandbox: Sandbox) -> None:
+    gift = "        if getattr(self, 'open', False):\n            return 'Gift.', 1.0, True, False, {}\n"
+    source = SQUARE.replace("def step(self, action):\n", "def step(self, action):\n" + gift)
+    source += "    def get_tools(self):\n        self.open = True\n        return []\n"
+    report = validate(source, sandbox=sandbox)
+    assert "queries" in _probes(report, Severity.REFUSE)
+
+
 @pytest.mark.parametrize(
     ("hint", "severity"),
     [

@@ -11,6 +11,7 @@ import re
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 
 from spade_envs.source_text.mend import mend_source
 
@@ -74,18 +75,16 @@ def _fenced(text: str) -> tuple[str, tuple[str, ...]]:
 def _blocks(text: str) -> Iterator[tuple[str, bool]]:
     """Yield (source, whether it was closed) for the Python blocks of ``text``."""
     lines = text.split("\n")
+    fences = [(number, match) for number, line in enumerate(lines) if (match := _FENCE.match(line))]
     position = 0
-    while position < len(lines):
-        opening = _FENCE.match(lines[position])
-        if opening is None:
-            position += 1
+    for index, (number, opening) in enumerate(fences):
+        if number < position:
             continue
-        start, fence = position + 1, opening[1]
-        closers = [
-            number
-            for number in range(start, len(lines))
-            if (match := _FENCE.match(lines[number])) and not match[2] and match[1].startswith(fence)
-        ]
+        start, fence = number + 1, opening[1]
+        # No more than are tried: a reply of nothing but fences would take quadratic time.
+        later = (fences[place] for place in range(index + 1, len(fences)))
+        closing = (place for place, match in later if not match[2] and match[1].startswith(fence))
+        closers = list(islice(closing, _MAX_CLOSERS))
         python = opening[2].lower() in _PYTHON_TAGS
         if not closers:
             if python:

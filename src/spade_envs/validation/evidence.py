@@ -117,7 +117,7 @@ def collect(
         _try_malformed(evidence)
         chosen = _traces(evidence)
         questions = [name for name, has in (("hint", info.has_hint), ("solution", info.has_solution)) if has]
-        evidence.replays = replay(evidence.runner, chosen, questions)
+        evidence.replays = replay(evidence.runner, chosen, questions, tools=info.has_tools)
         if twin is not None and config.cross_process:
             _replay_elsewhere(twin, chosen, evidence)
         evidence.complete = True

@@ -37,6 +37,9 @@ def determinism(evidence: Evidence) -> list[Finding]:
     elif replays.process and not findings:
         words = "the same seed and actions gave another episode in another process: memory addresses show."
         findings.append(_differs("determinism", words, replays.process))
+    if replays.shown_tools and not (replays.twice or replays.reused):
+        words = "calling get_tools() changed the game: it must only read the state, and draw no random numbers."
+        findings.append(_differs("queries", words, replays.shown_tools))
     if replays.questioned and not (replays.twice or replays.reused):
         words = (
             "calling hint() or solution() changed the game: they must only read the state, and draw no random numbers."

@@ -40,16 +40,18 @@ class Replays:
     twice: list[Difference] = field(default_factory=list)  # two fresh instances, one after the other
     reused: list[Difference] = field(default_factory=list)  # an instance that has played before
     questioned: list[Difference] = field(default_factory=list)  # hint() and solution() asked in between
+    shown_tools: list[Difference] = field(default_factory=list)  # get_tools() asked at the start, as every player does
     copied: list[Difference] = field(default_factory=list)  # a deep copy taken half way, and its original
     copy_error: ProgramError | None = None
     process: list[Difference] = field(default_factory=list)  # another process
     process_error: ProgramError | None = None
 
 
-def replay(runner: Runner, recorded: Sequence[Rollout], questions: Sequence[str]) -> Replays:
+def replay(runner: Runner, recorded: Sequence[Rollout], questions: Sequence[str], *, tools: bool = False) -> Replays:
     """Replay the recorded rollouts in this process; two round trips.
 
-    ``questions`` are the methods ("hint", "solution") that are called before each step of some replays.
+    ``questions`` are the methods ("hint", "solution") that are called before each step of some replays; with
+    ``tools``, the function schemas are asked for at the start of others.
     """
     replays = Replays()
     used = runner.new_session()
@@ -59,10 +61,13 @@ def replay(runner: Runner, recorded: Sequence[Rollout], questions: Sequence[str]
         plans.append(("first", rollout, _fresh(first, rollout)))
         if index % 2 == 0:
             plans.append(("second", rollout, _fresh(second, rollout)))
-        make = [Operation("make", used, {})] if index == 0 else []
-        plans.append(("reused", rollout, make + _again(used, rollout)))
+        first_time = [Operation("make", used, {})] if index == 0 else []
+        plans.append(("reused", rollout, first_time + _again(used, rollout)))
         if questions and (index % 3 == 1 or len(recorded) == 1):
             plans.append(("questioned", rollout, _questioned(runner.new_session(), rollout, questions)))
+        if tools:
+            make, reset, *steps = _fresh(runner.new_session(), rollout)
+            plans.append(("shown_tools", rollout, [make, reset, Operation("tools", make.session), *steps]))
     outcomes = runner.run([operation for _, _, operations in plans for operation in operations])
     position, firsts = 0, {}
     for kind, rollout, operations in plans:

@@ -198,3 +198,88 @@ def test_the_last_class_named_env_is_taken():
         load_program("from spade_envs import ToolEnv\nMyEnv = ToolEnv")
     with pytest.raises(ProtocolViolation, match="step"):
         load_program("class AEnv:\n    def reset(self, seed=None): return '', {}")
+
+
+CALCULATOR = """
+import ast, operator
+OPS = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.USub: operator.neg}
+def value(node):
+    if isinstance(node, ast.Expression):
+        return value(node.body)
+    if isinstance(node, ast.Constant) and isinstance(node.value, int):
+        return node.value
+    if isinstance(node, ast.BinOp):
+        return OPS[type(node.op)](value(node.left), value(node.right))
+    if isinstance(node, ast.UnaryOp):
+        return OPS[type(node.op)](value(node.operand))
+    raise ValueError(f"unsupported: {type(node).__name__}")
+class Numbers(ast.NodeVisitor):
+    def __init__(self):
+        self.seen = []
+    def visit_Constant(self, node):
+        self.seen.append(node.value)
+numbers = Numbers()
+"""
+
+
+def test_expressions_can_be_walked():
+    """Calculators that parse instead of evaluating are the way that people are told to write."""
+    names = run(
+        CALCULATOR + "result = value(ast.parse('2 * (3 - -4)', mode='eval'))\n"
+        "numbers.visit(ast.parse('f(1) + [2, 3][0]'))\n"
+        "count = sum(isinstance(node, ast.Constant) for node in ast.walk(ast.parse('1 + 2')))\n"
+        "match ast.parse('a', mode='eval').body:\n    case ast.Name(id=found):\n        pass\n"
+    )
+    assert (names["result"], names["numbers"].seen, names["count"], names["found"]) == (14, [1, 2, 3, 0], 2, "a")
+    with pytest.raises(ValueError, match="unsupported: Call"):
+        run(CALCULATOR + "value(ast.parse('print(1)', mode='eval'))\n")
+
+
+@pytest.mark.parametrize(
+    "statements",
+    [
+        "import ast\nclass Fake(ast.AST):\n    _fields = ('__globals__',)\n",
+        "import ast\nast.Name(_fields=('x',))\n",
+        "import ast\nast.parse('x').body = []\n",
+        "import ast\nclass Own:\n    _fields = ('x',)\nast.walk(Own())\n",
+        "import ast\nclass Own:\n    pass\nast.NodeVisitor().visit(Own())\n",
+        "import ast\nast.parse('x').__class__()\n",
+        "import ast\nast.literal_eval(ast.parse('1', mode='eval'))\n",
+        "import ast\nast.parse('x' * 10_001)\n",
+        "import ast\nast.parse('x', mode='func_type')\n",
+    ],
+)
+def test_syntax_nodes_cannot_be_made_or_changed(statements):
+    with pytest.raises((TypeError, ValueError)):
+        run(statements)
+
+
+def test_numpy_seeded_by_the_program_gives_numpys_numbers():
+    np = pytest.importorskip("numpy")
+    source = "import numpy as np\nnp.random.seed(5)\nfound = [np.random.randint(100), float(np.random.rand())]\n"
+    instance = random.Random(3)
+    use_generator(instance)
+    before = instance.getstate()
+    real = np.random.RandomState(5)
+    assert run(source, NUMPY)["found"] == [real.randint(100), real.rand()]
+    assert instance.getstate() == before
+
+    twin = generator.copy_generator(instance)
+    draw = "import numpy as np\nfound = float(np.random.rand())\n"
+    expected = real.rand()
+    assert run(draw, NUMPY)["found"] == expected
+    use_generator(twin)
+    assert run(draw, NUMPY)["found"] == expected
+    generator.begin_episode(twin, 3)
+    fresh = random.Random(3)
+    first = run(draw, NUMPY)["found"]
+    use_generator(fresh)
+    assert run(draw, NUMPY)["found"] == first
+    use_generator(random.Random(0))
+
+
+def test_numpy_reads_text_not_files():
+    names = run("import numpy as np\nfound = np.loadtxt(['1 2', '3 4'], dtype=int).tolist()\n", NUMPY)
+    assert names["found"] == [[1, 2], [3, 4]]
+    with pytest.raises(TypeError, match="no files"):
+        run("import numpy as np\nnp.loadtxt('/etc/passwd', dtype=str)\n", NUMPY)

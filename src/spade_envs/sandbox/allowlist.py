@@ -16,7 +16,10 @@ ALL = "*"
 MODULES: dict[str, str] = {
     "abc": "ABC ABCMeta abstractmethod abstractproperty abstractclassmethod abstractstaticmethod",
     "array": "array",
-    "ast": "literal_eval",
+    "ast": "literal_eval parse walk iter_child_nodes NodeVisitor AST Module Expression Expr expr operator unaryop "
+    "boolop cmpop BinOp UnaryOp BoolOp Compare IfExp Constant Num Str Name Load Call Tuple List Dict Set Subscript "
+    "Slice Add Sub Mult Div FloorDiv Mod Pow BitAnd BitOr BitXor LShift RShift USub UAdd Not Invert And Or Eq NotEq "
+    "Lt LtE Gt GtE Is IsNot In NotIn",
     "base64": "b64encode b64decode b32encode b32decode b16encode b16decode urlsafe_b64encode urlsafe_b64decode",
     "binascii": "hexlify unhexlify crc32",
     "bisect": ALL,
@@ -92,14 +95,14 @@ NUMPY = (
     "log2 log10 log1p sin cos tan arcsin arccos arctan arctan2 sinh cosh tanh hypot degrees radians floor "
     "ceil round around trunc rint clip unique array_equal allclose isclose isnan isinf isfinite isin inf nan "
     "pi e newaxis int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64 complex64 "
-    "complex128 bool_ integer floating number ndarray rot90 flip fliplr flipud transpose swapaxes moveaxis "
+    "complex128 bool_ str_ integer floating number ndarray rot90 flip fliplr flipud transpose swapaxes moveaxis "
     "tile repeat meshgrid maximum minimum fmax fmin sign mod remainder fmod power float_power divide multiply "
     "add subtract negative floor_divide count_nonzero nonzero flatnonzero argwhere outer cross kron diff "
     "ediff1d gradient median percentile quantile average roll trace triu tril tri gcd lcm bincount histogram "
     "digitize searchsorted interp polyfit polyval roots convolve corrcoef cov copy reshape ravel squeeze "
     "expand_dims broadcast_to array2string array_repr array_str set_printoptions logical_and logical_or "
     "logical_not logical_xor bitwise_and bitwise_or bitwise_xor bitwise_not left_shift right_shift indices "
-    "unravel_index ravel_multi_index ndindex ndenumerate intersect1d union1d setdiff1d setxor1d take "
+    "loadtxt unravel_index ravel_multi_index ndindex ndenumerate intersect1d union1d setdiff1d setxor1d take "
     "take_along_axis put choose compress pad nan_to_num nansum nanmean nanmax nanmin isscalar ndim shape size "
     "real imag conj iscomplex isreal fromiter heaviside"
 )

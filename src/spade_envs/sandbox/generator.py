@@ -8,10 +8,12 @@ operation). So an episode depends on its seed alone: not on the other instances,
 from __future__ import annotations
 
 import _strptime  # type: ignore[import-not-found]  # noqa: F401 - strptime() imports it late
+import copy
 import datetime as _datetime
 import random as _random
 import time as _time
 import uuid as _uuid
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -31,6 +33,35 @@ def use_generator(rng: _random.Random) -> None:
 def current_generator() -> _random.Random:
     """Return the generator installed last."""
     return _Current.rng
+
+
+_numpy_states: weakref.WeakKeyDictionary[_random.Random, Any] = weakref.WeakKeyDictionary()
+
+
+def numpy_state() -> Any:
+    """Return the ``RandomState`` that the running instance seeded by ``numpy.random.seed``, or None."""
+    return _numpy_states.get(_Current.rng)
+
+
+def set_numpy_state(state: Any) -> None:
+    """Make ``state`` the running instance's, until its next episode."""
+    _numpy_states[_Current.rng] = state
+
+
+def begin_episode(rng: _random.Random, seed: int | None) -> None:
+    """Seed an instance's generator; without a seed it goes on from where it is."""
+    if seed is not None:
+        rng.seed(seed)
+        _numpy_states.pop(rng, None)
+
+
+def copy_generator(rng: _random.Random) -> _random.Random:
+    """Return an independent copy of an instance's generator."""
+    made = _random.Random()
+    made.setstate(rng.getstate())
+    if rng in _numpy_states:
+        _numpy_states[made] = copy.deepcopy(_numpy_states[rng])
+    return made
 
 
 def dispatch(name: str) -> Callable[..., Any]:

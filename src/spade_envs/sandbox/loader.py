@@ -14,7 +14,7 @@ from typing import Any
 
 from . import guards
 from .allowlist import PREBOUND, PREBOUND_MODULES
-from .generator import use_generator
+from .generator import begin_episode, copy_generator, use_generator
 from .hardening import harden
 from .modules import importer, load_all, load_module
 from .names import PROGRAM_MODULE
@@ -22,7 +22,15 @@ from .policy import compile_program
 from .types import ProtocolViolation
 from .wrappers import silent
 
-__all__ = ["harden", "load_program", "make_namespace", "use_generator", "warm"]
+__all__ = [
+    "begin_episode",
+    "copy_generator",
+    "harden",
+    "load_program",
+    "make_namespace",
+    "use_generator",
+    "warm",
+]
 
 _BUILTINS = (
     "abs all any ascii bin bool bytearray bytes callable chr classmethod complex dict divmod enumerate filter float "

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
-from . import generator, wrappers
+from . import generator, syntax, wrappers
 from .allowlist import MODULES, OPTIONAL, import_refusal, public_names
 from .guards import abc_meta, allow_base
 
@@ -58,7 +58,7 @@ def freeze(module: str, names: dict[str, Any]) -> Proxy:
 
 _REPLACEMENTS: dict[str, dict[str, Any]] = {
     "abc": {"ABCMeta": abc_meta},
-    "ast": {"literal_eval": wrappers.literal_eval},
+    "ast": syntax.AST,
     "collections": {"namedtuple": wrappers.namedtuple},
     "dataclasses": {"dataclass": wrappers.dataclass},
     "datetime": generator.DATETIME,

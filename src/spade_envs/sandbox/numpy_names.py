@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from .generator import current_generator
-from .guards import replace_type, stand_in
+from .generator import current_generator, numpy_state, set_numpy_state
+from .guards import Refused, replace_type, stand_in
 
 
 def contents(module: str, listed: frozenset[str]) -> dict[str, Any]:
@@ -25,6 +25,7 @@ def contents(module: str, listed: frozenset[str]) -> dict[str, Any]:
         found["ndarray"] = stand_in("ndarray", _is_array, lambda other: issubclass(other, np.ndarray))
         for kind in (np.ndarray, np.memmap, np.recarray, np.matrix):
             replace_type(kind, found["ndarray"])
+        found["loadtxt"] = _loadtxt
         for name in ("array", "asarray"):
             found[name] = _array_maker(getattr(np, name))
     return found
@@ -44,6 +45,15 @@ def _array_maker(make: Any) -> Any:
     return array
 
 
+def _loadtxt(lines: Any, dtype: Any = float, **options: Any) -> Any:
+    """``numpy.loadtxt`` of a list of lines; anything else would be the name of a file."""
+    import numpy as np
+
+    if type(lines) not in (list, tuple) or any(type(line) is not str for line in lines):
+        raise Refused("numpy.loadtxt takes a list of lines here; there are no files")
+    return np.loadtxt(lines, dtype, **options)
+
+
 def _random_contents(listed: frozenset[str]) -> dict[str, Any]:
     import numpy as np
 
@@ -59,14 +69,16 @@ def _random_contents(listed: frozenset[str]) -> dict[str, Any]:
         return np.random.RandomState(fresh(seed) % 2**32 if seed is None else seed)
 
     def seed_current(seed: Any = None) -> None:
-        """Seed the current generator, which numpy's module-level functions draw from here."""
-        if seed is not None:
-            current_generator().seed(int(seed))
+        """Give the running instance a state of its own, from which numpy's module-level functions then draw."""
+        set_numpy_state(None if seed is None else np.random.RandomState(seed))
 
     def dispatch(name: str) -> Any:
-        # stateless: each call is seeded from the instance's own generator, so nothing is shared between instances
+        # until the program seeds, each call is seeded from the instance's own generator
         def call(*args: Any, **kwargs: Any) -> Any:
-            return getattr(np.random.RandomState(current_generator().getrandbits(32)), name)(*args, **kwargs)
+            state = numpy_state()
+            if state is None:
+                state = np.random.RandomState(current_generator().getrandbits(32))
+            return getattr(state, name)(*args, **kwargs)
 
         call.__name__ = name
         return call

@@ -188,8 +188,7 @@ class Worker:
         if name == "step":
             return results.step_result(environment.step(argument), limit)
         if name == "reset":
-            if argument is not None:  # None would mean the operating system's entropy; the generator goes on instead
-                instance.generator.seed(argument)
+            loader.begin_episode(instance.generator, argument)
             value = results.reset_result(environment.reset(seed=argument), limit)
             instance.timed_out = False
             return value
@@ -200,8 +199,7 @@ class Worker:
         if name == "tools":
             return results.tools_result(_call(environment, "get_tools"), limit)
         if name == "copy":
-            generator = random.Random()
-            generator.setstate(instance.generator.getstate())
+            generator = loader.copy_generator(instance.generator)
             self._instances[argument] = _Instance(copy.deepcopy(environment), generator)
             return None
         raise ValueError(f"unknown operation {name!r}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import collections
 import dataclasses
 import sys
@@ -100,13 +99,6 @@ def namedtuple(
     made = make(typename, names, rename=rename, defaults=defaults, module=PROGRAM_MODULE)
     own_classes.add(made)
     return made
-
-
-def literal_eval(text: str) -> Any:
-    """``ast.literal_eval`` of text."""
-    if not isinstance(text, str):
-        raise Refused(f"literal_eval takes a str, not {type(text).__name__}")
-    return ast.literal_eval(str.__str__(text))
 
 
 class SimpleNamespace(types.SimpleNamespace):

@@ -156,3 +156,26 @@ def test_a_hint_of_strategy_is_taken_and_one_with_the_answer_is_asked_for_again(
 )
 def test_cleaning_hints(reply: str, hint: str) -> None:
     assert clean_hint(reply) == hint
+
+
+def test_a_program_that_contradicts_the_memory_is_admitted_with_a_warning(designer: Designer, memory: Memory) -> None:
+    def asked(checker: str) -> str:
+        return (
+            "```python\nclass PickEnv(TextEnv):\n    def reset(self, seed=None):\n        super().reset(seed)\n"
+            "        self.numbers = [self.rng.randint(10, 99) for _ in range(5)]\n"
+            f'        self.right = {checker}\n        return f"Give the largest of {{self.numbers}}.", {{}}\n'
+            "    def step(self, action):\n"
+            '        return "", float(self.answer(action) == str(self.right)), True, False, {}\n'
+            "    def solution(self):\n        return str(self.right)\n```"
+        )
+
+    prompt = designer.prompt(DOCUMENT, SKILL, random.Random(1))
+    first = designer.admit(asked("max(self.numbers)"), prompt)
+    assert first.record is not None, first.reason
+    memory.add(first.record)
+    wrong = "sorted(self.numbers, key=lambda n: (len(str(n)), -n))[0] - 1"  # code of its own: no duplicate
+    second = designer.admit(asked(wrong) + "\n", prompt)
+    assert second.record is not None, second.reason
+    (warning,) = [finding for finding in second.record.report["findings"] if finding["probe"] == "contradiction"]
+    assert warning["severity"] == "warn"
+    assert warning["evidence"]["other"] == first.record.id

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from textwrap import indent
 from typing import Annotated, Any, NoReturn, Protocol
 
 import typer
@@ -41,12 +42,34 @@ def fail(message: str, *, code: int = 2) -> NoReturn:
 
 def print_json(value: Any) -> None:
     """Print one JSON document on standard output, unwrapped and uncoloured, whatever its encoding can say."""
+    sys.stdout.write(_json(value) + "\n")
+
+
+@contextmanager
+def json_list() -> Iterator[Callable[[Any], None]]:
+    """Print one JSON list on standard output, entry by entry as they are given; it is closed whatever happens."""
+    count = 0
+
+    def write(value: Any) -> None:
+        nonlocal count
+        sys.stdout.write((",\n" if count else "[\n") + indent(_json(value), "  "))
+        sys.stdout.flush()
+        count += 1
+
+    try:
+        yield write
+    finally:
+        if count:
+            sys.stdout.write("\n]\n")
+
+
+def _json(value: Any) -> str:
     text = json.dumps(value, ensure_ascii=False, indent=2, default=str)
     try:
         text.encode(sys.stdout.encoding or "utf-8")
     except UnicodeEncodeError:  # an ASCII terminal, or a file name that is not UTF-8
         text = json.dumps(value, indent=2, default=str)
-    sys.stdout.write(text + "\n")
+    return text
 
 
 def check_isolation(level: str) -> Any:

@@ -1,14 +1,19 @@
-"""``spade validate``: the full probe report on files, no model needed."""
+"""``spade validate``: the full probe report on files and pools, no model needed."""
 
 from __future__ import annotations
 
-from collections import Counter
+from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from spade_envs.cli.console import IsolationOption, JsonOption, check_isolation, out, print_json, progress, shown
+from spade_envs.cli.console import IsolationOption, JsonOption, check_isolation, err, json_list, out, progress, shown
+
+if TYPE_CHECKING:
+    from spade_envs.validation.fix_files import FileFix
+    from spade_envs.validation.pool import Verdict
 
 
 def validate(
@@ -16,45 +21,108 @@ def validate(
     numpy: Annotated[bool, typer.Option("--allow-numpy", help="Let the programs import numpy.")] = False,
     require_proof: Annotated[bool, typer.Option(help="Refuse programs without a solution() that wins.")] = False,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Print every finding with its evidence.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print the table of reasons only.")] = False,
+    jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, help="Programs validated at once.")] = 1,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Write each report to this JSONL file as it comes.")
+    ] = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on with the --output file: what it holds is not run again.")
+    ] = False,
+    fix: Annotated[
+        bool, typer.Option("--fix", help="Mend fences, imports, braces and escapes; write FILE.fixed.py.")
+    ] = False,
+    in_place: Annotated[bool, typer.Option("--in-place", help="With --fix: overwrite the .py file itself.")] = False,
+    strict_contradictions: Annotated[
+        bool, typer.Option("--strict-contradictions", help="Exit code 1 if two programs contradict each other.")
+    ] = False,
     isolation: IsolationOption = "full",
     as_json: JsonOption = False,
 ) -> None:
     """Probe environments in the sandbox and print one line for each, with the reasons.
 
-    Exit code 1 if any is refused.
+    Programs are read and reported one at a time, so a pool may be of any size. Exit code 1 if any is refused.
 
     Example: `spade validate my_envs/ -v`
-    """
-    from spade_envs.sandbox import Sandbox
-    from spade_envs.validation import ValidationConfig, collect_sources, render, validate_many
 
-    sources = collect_sources(paths)
-    if not sources:
-        raise ValueError(f"no programs (.py, .json, .jsonl) in {', '.join(map(str, paths))}")
+    A large pool, to go on with after a kill: `spade validate pool/ -q -j 4 -o reports.jsonl --resume`
+    """
+    from spade_envs.validation import ValidationConfig, count_sources, find_source, iter_sources
+    from spade_envs.validation.fix_files import fix_files, fixed_source
+    from spade_envs.validation.pool import validate_pool
+    from spade_envs.validation.report_log import ReportLog, configuration_key
+    from spade_envs.validation.tally import Tally
+
+    if resume and output is None:
+        raise ValueError("--resume needs --output FILE.jsonl, where the reports of the killed run are")
+    if in_place and not fix:
+        raise ValueError("--in-place is for --fix")
+    level, allow = check_isolation(isolation), ("numpy",) if numpy else ()
     config = ValidationConfig(require_proof=require_proof)
-    reports = []
-    with (
-        Sandbox(minimum_isolation=check_isolation(isolation)) as sandbox,
-        progress("validate", len(sources)) as advance,
-    ):
-        results = validate_many(
-            [source for _, source in sources], sandbox=sandbox, allow=("numpy",) if numpy else (), config=config
+    total = count_sources(paths)
+    tally, contradicted = Tally(), 0
+    fixes: dict[str, FileFix] = {}  # of programs that are under way
+    with ExitStack() as stack:
+        log = None
+        if output is not None:
+            log = stack.enter_context(ReportLog(output, configuration_key(config, allow), resume=resume))
+            if len(log) and not as_json:
+                err.print(f"{len(log)} reports are in {shown(str(output))} already")
+        write = stack.enter_context(json_list()) if as_json else None
+        advance = stack.enter_context(progress("validate", total))
+
+        def sources() -> Iterator[tuple[str, str]]:
+            if not fix:
+                yield from iter_sources(paths)
+                return
+            for mended in fix_files(paths, in_place=in_place):
+                fixes[mended.label] = mended
+                yield mended.label, mended.source
+
+        verdicts = validate_pool(
+            sources(),
+            find=fixed_source if fix else find_source,
+            jobs=jobs,
+            isolation=level,
+            allow=allow,
+            config=config,
+            log=log,
         )
-        for (label, _), report in zip(sources, results, strict=True):
-            reports.append((label, report))
-            advance(len(reports), label)
-            if as_json:
-                continue
-            out.print(shown(render.one_line(report, label)))
-            for finding in report.findings if verbose else ():
-                out.print(f"    {finding.severity:6} {finding.probe}: {shown(finding.reason)}")
-                if finding.evidence:
-                    out.print(f"           {shown(str(dict(finding.evidence)), 600)}")
-    refused = sum(not report.admitted for _, report in reports)
-    if as_json:
-        print_json([{"label": label, **report.to_dict()} for label, report in reports])
-    else:
-        reasons = Counter(probe for _, report in reports for probe in {finding.probe for finding in report.refusals})
-        words = ", ".join(f"{probe} {count}" for probe, count in reasons.most_common())
-        out.print(f"{len(reports) - refused} admitted, {refused} refused" + (f" ({words})" if words else ""))
-    raise typer.Exit(1 if refused else 0)
+        for verdict in verdicts:
+            tally.add(verdict.label, verdict.report)
+            contradicted += bool(verdict.contradictions)
+            advance(tally.total, verdict.label)
+            mended = fixes.pop(verdict.label, None)
+            if write:
+                write(_entry(verdict, mended))
+            else:
+                _print(verdict, mended, verbose=verbose, quiet=quiet)
+    if not tally.total:
+        raise ValueError(f"no programs (.py, .json, .jsonl) in {', '.join(map(str, paths))}")
+    if not as_json:
+        if tally.total > 1 and (table := tally.table()):
+            out.print(f"\n{shown(table)}\n")
+        out.print(shown(tally.summary()))
+    raise typer.Exit(1 if tally.refused or (strict_contradictions and contradicted) else 0)
+
+
+def _entry(verdict: Verdict, mended: FileFix | None) -> dict[str, Any]:
+    fixed = {} if mended is None else {"fixed": {"path": mended.path, "mends": list(mended.mends)}}
+    return {"label": verdict.label, **fixed, **verdict.report.to_dict()}
+
+
+def _print(verdict: Verdict, mended: FileFix | None, *, verbose: bool, quiet: bool) -> None:
+    from spade_envs.validation import render
+
+    if mended is not None and mended.mends:
+        out.print(f"{shown(verdict.label)}: mended: {shown('; '.join(mended.mends))} → {shown(mended.path)}")
+    if not quiet:
+        out.print(shown(render.one_line(verdict.report, verdict.label)))
+    if not verbose:
+        for finding in verdict.contradictions:
+            out.print(f"    {finding.severity:6} {finding.probe}: {shown(finding.reason)}")
+        return
+    for finding in verdict.report.findings:
+        out.print(f"    {finding.severity:6} {finding.probe}: {shown(finding.reason)}")
+        if finding.evidence:
+            out.print(f"           {shown(str(dict(finding.evidence)), 600)}")

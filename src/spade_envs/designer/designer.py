@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from spade_envs.corpus import Document
 from spade_envs.designer.attempt import Attempt, DesignPrompt
+from spade_envs.designer.contradictions import MemoryContradictions
 from spade_envs.designer.prompts import PromptSet, PromptSetError
 from spade_envs.record import EnvironmentRecord, source_id
 from spade_envs.source_text.extract import extract_program
@@ -59,6 +60,7 @@ class Designer:
             licence: stored in the records.
         """
         self.prompts, self.memory, self.sandbox = prompts, memory, sandbox
+        self._contradictions = None if memory is None else MemoryContradictions(memory)
         self.validation = validation_config(prompts, validation)
         self.generator, self.allow, self.licence = generator, tuple(allow), licence
         self.own_hint = prompts.own_hint if own_hint is None else own_hint
@@ -113,6 +115,10 @@ class Designer:
         if repeated:
             return dataclasses.replace(attempt, status="duplicate", cause="duplicate", reason=repeated)
         report = validate(extracted.source, sandbox=self.sandbox, allow=self.allow, config=self.validation)
+        if report.admitted and self._contradictions is not None:
+            report = self._contradictions.check(
+                extracted.source, report, sandbox=self.sandbox, allow=self.allow, config=self.validation
+            )
         lap("validate")
         attempt = dataclasses.replace(attempt, report=report)
         if not report.admitted:

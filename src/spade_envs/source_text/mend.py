@@ -120,7 +120,7 @@ def _escape_boxed(source: str, tree: ast.Module) -> tuple[str, str]:
 
 def _double_fields(source: str, tree: ast.Module) -> tuple[str, str]:
     """``f"{name}"`` with a name that is bound nowhere, or ``...``, was meant as literal text."""
-    bound = _bound_names(tree)
+    bound = bound_names(tree)
     text = source.encode()
     offsets = _line_offsets(text)
     changed = source
@@ -152,8 +152,8 @@ def _strings(tree: ast.Module) -> Iterator[ast.expr]:
             waiting.extend(ast.iter_child_nodes(node))
 
 
-def _bound_names(tree: ast.Module) -> set[str]:
-    """Every name that any scope of the program binds, and the built-in ones: generous, so repairs are rare."""
+def bound_names(tree: ast.Module) -> set[str]:
+    """Return every name that any scope of the program binds, and the built-in ones: generous, so repairs are rare."""
     names = set(dir(builtins)) | _PROVIDED
     for node in ast.walk(tree):
         if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):

@@ -3,7 +3,7 @@
 from spade_envs.validation import render
 from spade_envs.validation.config import ValidationConfig
 from spade_envs.validation.finding import Finding, Report, Severity
-from spade_envs.validation.sources import collect_sources
+from spade_envs.validation.sources import collect_sources, count_sources, find_source, iter_sources
 from spade_envs.validation.validate import validate, validate_many
 
 __all__ = [
@@ -12,6 +12,9 @@ __all__ = [
     "Severity",
     "ValidationConfig",
     "collect_sources",
+    "count_sources",
+    "find_source",
+    "iter_sources",
     "render",
     "validate",
     "validate_many",

@@ -22,13 +22,13 @@ def collect_sources(paths: Iterable[str | Path]) -> list[tuple[str, str]]:
     return list(iter_sources(paths))
 
 
-def iter_sources(paths: Iterable[str | Path]) -> Iterator[tuple[str, str]]:
+def iter_sources(paths: Iterable[str | Path], *, whole: bool = False) -> Iterator[tuple[str, str]]:
     """Read programs from Python files, JSON and JSON-lines files, and folders of them, holding one file at a time.
 
     In JSON, a program is an object with a string under "source", "code" or "text", alone, in a list, or in a list
-    under "games" or "records". A Markdown fence around the program is removed. Folders are read recursively in
-    the order of names; files and folders whose name starts with "." or "_" are skipped there. JSON-lines files are
-    read line by line.
+    under "games" or "records". A Markdown fence around the program is removed unless ``whole``. Folders are read
+    recursively in the order of names; files and folders whose name starts with "." or "_" are skipped there.
+    JSON-lines files are read line by line.
 
     Yields:
         Pairs of a label (the path as given, with ``:number`` from 1 for entries of a list) and the source.
@@ -39,7 +39,8 @@ def iter_sources(paths: Iterable[str | Path]) -> Iterator[tuple[str, str]]:
     """
     for path in map(Path, paths):
         for file in _files(path):
-            yield from _read(file)
+            for label, text in _read(file):
+                yield label, text if whole else _program(text)
 
 
 def count_sources(paths: Sequence[str | Path]) -> int | None:
@@ -57,7 +58,7 @@ def count_sources(paths: Sequence[str | Path]) -> int | None:
     return total if known or not total else None
 
 
-def find_source(label: str) -> str:
+def find_source(label: str, *, whole: bool = False) -> str:
     """Return the source under a label of :func:`iter_sources`.
 
     Raises:
@@ -66,7 +67,7 @@ def find_source(label: str) -> str:
     file = Path(label)
     if not file.exists():
         file = Path(label.rpartition(":")[0])
-    for found, source in iter_sources([file]):
+    for found, source in iter_sources([file], whole=whole):
         if found == label:
             return source
     raise KeyError(f"no program {label} any more")
@@ -93,7 +94,7 @@ def _read(file: Path) -> Iterator[tuple[str, str]]:
         return
     text = file.read_text(encoding="utf-8", errors="replace")
     if file.suffix == ".py":
-        yield str(file), _program(text)
+        yield str(file), text
         return
     try:
         values = json.loads(text)
@@ -129,7 +130,7 @@ def _entry(value: Any) -> list[str]:
         return []
     for name in _FIELDS:
         if isinstance(value.get(name), str):
-            return [_program(value[name])]
+            return [value[name]]
     return []
 
 

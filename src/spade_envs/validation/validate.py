@@ -10,6 +10,7 @@ from spade_envs.validation import probes_contract, probes_information, probes_re
 from spade_envs.validation.config import ValidationConfig
 from spade_envs.validation.evidence import Evidence, collect, mean_return
 from spade_envs.validation.finding import Finding, Report, Severity
+from spade_envs.validation.fingerprint import code_fingerprint, seed_fingerprints
 
 Probe = Callable[[Evidence], list[Finding]]
 
@@ -133,4 +134,6 @@ def _measures(evidence: Evidence, seconds: dict[str, float]) -> dict[str, object
         "episodes": len(rollouts),
         "operations": evidence.runner.operations,
         "milliseconds": {name: round(1000 * value, 2) for name, value in seconds.items()},
+        "fingerprints": seed_fingerprints((e.seed, e.observation, e.solution) for e in evidence.survey),
+        "code": code_fingerprint(evidence.source),
     }

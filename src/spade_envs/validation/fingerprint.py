@@ -1,0 +1,59 @@
+"""Short names of statements, answers and code, by which programs of a pool are compared without keeping them."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable, Sequence
+
+from spade_envs.validation.occurrence import bare_solution
+
+MAX_SEEDS = 16
+"""Seeds whose fingerprints a report keeps."""
+
+_BLANKS = re.compile(r"\s+")
+_NUMBER = re.compile(r"([+-]?)0*(\d+)(?:\.(\d*?)0*)?\Z")
+# Comments, and literals of either kind of quote with their prefixes: what a statement's words are made of.
+_TEXTS = re.compile(
+    r"#[^\n]*"
+    r"|[rRbBuUfF]{0,2}(?:\"\"\"(?:[^\"\\]|\\.|\"(?!\"\"))*+\"\"\"|'''(?:[^'\\]|\\.|'(?!''))*+''')"
+    r"|[rRbBuUfF]{0,2}(?:\"(?:[^\"\\\n]|\\.)*+\"|'(?:[^'\\\n]|\\.)*+')",
+    re.DOTALL,
+)
+
+
+def normalise_text(text: str) -> str:
+    """Return ``text`` without differences of case and white space."""
+    return _BLANKS.sub(" ", text).strip().casefold()
+
+
+def normalise_answer(solution: Sequence[str]) -> str:
+    """Return a solution as one text without wrappers; numbers in one form (``+07.0`` is ``7``)."""
+    text = normalise_text(bare_solution(solution))
+    if match := _NUMBER.match(text):
+        sign, whole, decimals = match.groups()
+        sign = "-" if sign == "-" and (whole != "0" or decimals) else ""
+        return f"{sign}{whole}" + (f".{decimals}" if decimals else "")
+    return text
+
+
+def seed_fingerprints(seeds: Iterable[tuple[int, str, Sequence[str] | None]]) -> list[list[int | str]]:
+    """Return ``[seed, statement, answer]`` for seeds with a solution, given (seed, first observation, solution)."""
+    found: list[list[int | str]] = []
+    for seed, observation, solution in seeds:
+        if solution and len(found) < MAX_SEEDS:
+            found.append([seed, _short(normalise_text(observation)), _short(normalise_answer(solution))])
+    return found
+
+
+def code_fingerprint(source: str) -> str:
+    """Return the fingerprint of ``source`` without comments, string literals and white space.
+
+    The source is hostile, so it is not parsed; a literal inside an f-string's field may end the outer one early,
+    in the same way in equal programs.
+    """
+    return _short(_BLANKS.sub("", _TEXTS.sub(lambda found: "" if found[0][0] == "#" else "''", source)))
+
+
+def _short(text: str) -> str:
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()

@@ -225,7 +225,7 @@ def load_recipe(path: str | Path, **overrides: Any) -> SpadeConfig:
         raise ConfigError(f"recipe {path} does not exist; examples/recipes holds some to start from")
     try:
         values = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
-    except yaml.YAMLError as error:
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise ConfigError(f"recipe {path}: {error}") from error
     if not isinstance(values, dict):
         raise ConfigError(f"recipe {path} must be a mapping of settings, got {type(values).__name__}")

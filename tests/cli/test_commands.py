@@ -79,6 +79,16 @@ def test_browse(memory: Path, tmp_path: Path) -> None:
     assert "Arithmetic [bold]" in table
 
 
+@pytest.mark.parametrize("arguments", [("play",), ("train", "--config")])
+def test_a_file_that_is_not_text_is_named(arguments: tuple[str, ...], tmp_path: Path) -> None:
+    path = tmp_path / "latin.py"
+    path.write_bytes(b"class SumEnv:\n    note = '\xe9'\n\x81\x00")
+    done = spade(*arguments, str(path), home=tmp_path)
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr
+    assert "latin.py" in done.stderr
+
+
 def test_an_unknown_id_is_named(memory: Path, tmp_path: Path) -> None:
     done = spade("show", "spade/Sun-00000000-v0", "--memory", str(memory), home=tmp_path)
     assert done.returncode == 2

@@ -19,7 +19,12 @@ def _find(target: str, memory: Path | None) -> tuple[str, str, tuple[str, ...], 
     """Return label, source, opt-in modules, stored hint and turn limit of a file or of a stored environment."""
     path = Path(target)
     if path.suffix == ".py" or path.is_file():
-        return target, path.read_text(encoding="utf-8"), (), "", 0
+        from spade_envs.validation import collect_sources
+
+        programs = collect_sources([path])
+        if len(programs) != 1:
+            raise ValueError(f"{target} holds {len(programs)} programs; one can be played at a time")
+        return target, programs[0][1], (), "", 0
     from spade_envs.memory import Memory
 
     with Memory.open(memory, read_only=True) as store:
@@ -84,7 +89,7 @@ def play(
     from spade_envs.models.base import Sampling
     from spade_envs.play import PlayConfig, PlayTask, StopReason, play_episodes
     from spade_envs.players import PLAYER_NAMES, scripted_player
-    from spade_envs.sandbox import Sandbox
+    from spade_envs.sandbox import ProgramError, Sandbox
 
     label, source, allow, stored_hint, max_turns = _find(target, memory)
     scripted = agent in PLAYER_NAMES
@@ -96,7 +101,10 @@ def play(
     if max_turns:
         config = replace(config, max_turns=max_turns)
     with Sandbox(minimum_isolation=check_isolation(isolation)) as sandbox:
-        program = sandbox.open(source, allow=allow)
+        try:
+            program = sandbox.open(source, allow=allow)
+        except ProgramError as error:
+            raise ValueError(f"{label} cannot be loaded: {error}") from error
         text = stored_hint or (_own_hint(program, seed, label) if hint else "")
         task = PlayTask(program, seed, hint=text if hint else None, key=label)
         if scripted:

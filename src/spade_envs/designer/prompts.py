@@ -198,7 +198,7 @@ def _find(name_or_folder: str | Path) -> Path:
 def _read_settings(path: Path) -> dict[str, Any]:
     try:
         settings = tomllib.loads(path.read_text(encoding="utf-8"))
-    except tomllib.TOMLDecodeError as error:
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise PromptSetError(f"{path}: {error}") from error
     if unknown := sorted(set(settings) - _KEYS):
         raise PromptSetError(f"{path}: unknown setting {', '.join(unknown)}; known are {', '.join(sorted(_KEYS))}")

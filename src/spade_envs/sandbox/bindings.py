@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from .allowlist import PREBOUND_MODULES
+from .trees import walk
 
 
 @dataclass(slots=True)
@@ -32,14 +33,15 @@ def collect(tree: ast.Module) -> Bindings:
     """Read the bindings of ``tree``."""
     result = Bindings()
     imported: dict[str, set[str]] = {}
+    nodes = [node for node in walk(tree) if isinstance(node, BINDERS)]
     methods = {
         id(item)
-        for node in ast.walk(tree)
+        for node in nodes
         if isinstance(node, ast.ClassDef)
         for item in node.body
         if isinstance(item, ast.FunctionDef)
     }
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.Import):
             for alias in node.names:
                 target = alias.name if alias.asname else alias.name.partition(".")[0]
@@ -62,6 +64,24 @@ def collect(tree: ast.Module) -> Bindings:
             if names is not None:
                 result.fields[statement.name] = names
     return result
+
+
+BINDERS = (
+    ast.Name,
+    ast.arg,
+    ast.FunctionDef,
+    ast.AsyncFunctionDef,
+    ast.ClassDef,
+    ast.ExceptHandler,
+    ast.MatchAs,
+    ast.MatchStar,
+    ast.MatchMapping,
+    ast.Import,
+    ast.ImportFrom,
+    ast.Global,
+    ast.Nonlocal,
+)
+"""Nodes that may bind a name by themselves: those for which :func:`bound_names` may yield something."""
 
 
 def bound_names(node: ast.AST) -> Iterator[str]:

@@ -8,6 +8,7 @@ Not covered: what a process can compute and say on the one socket it keeps. The 
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import errno
 import os
@@ -131,6 +132,16 @@ def _seccomp() -> None:
         raise OSError(errno.EIO, f"installed, but open() gives {error} instead of EPERM") from error
     os.close(descriptor)
     raise OSError(errno.EIO, "installed, but open() still works")
+
+
+def warm() -> None:
+    """Load what :func:`lock_down` needs, so that a fork does not have to."""
+    with contextlib.suppress(ImportError):
+        import resource  # noqa: F401
+    if LINUX:
+        ctypes.CDLL(None)
+        with contextlib.suppress(OSError):
+            seccomp.allow_list(platform.machine())
 
 
 def lock_down(*, keep: int, parent: int, memory_mb: int, cpu_seconds: int) -> dict[str, str]:

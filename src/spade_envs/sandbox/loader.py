@@ -6,6 +6,7 @@ Nothing here isolates anything by itself: call it in a jailed worker process onl
 from __future__ import annotations
 
 import builtins
+import gc
 import sys
 import types
 import typing
@@ -28,6 +29,7 @@ __all__ = [
     "harden",
     "load_program",
     "make_namespace",
+    "prepare",
     "use_generator",
     "warm",
 ]
@@ -103,6 +105,22 @@ def make_namespace(allow: frozenset[str] = frozenset()) -> dict[str, Any]:
     return names
 
 
+_prepared: dict[frozenset[str], dict[str, Any]] = {}
+
+
+def prepare(optional: Iterable[str] = ()) -> None:
+    """Make the globals of programs ready; call it after :func:`harden`, so that every fork has them at once."""
+    for allow in (frozenset[str](), frozenset(optional)):
+        _prepared[allow] = make_namespace(allow)
+
+
+def _namespace(allow: frozenset[str]) -> dict[str, Any]:
+    ready = _prepared.get(allow)
+    if ready is None:
+        return make_namespace(allow)
+    return {**ready, "__builtins__": dict(ready["__builtins__"])}
+
+
 def load_program(source: str, allow: frozenset[str] = frozenset()) -> type:
     """Compile and run ``source``; return its environment class: the last one whose name ends in ``Env``.
 
@@ -111,8 +129,14 @@ def load_program(source: str, allow: frozenset[str] = frozenset()) -> type:
         ProtocolViolation: if there is no such class, or it lacks ``reset`` or ``step``.
         BaseException: whatever the module body raises.
     """
-    code = compile_program(source, allow)
-    namespace = make_namespace(frozenset(allow))
+    collecting = gc.isenabled()
+    gc.disable()  # a syntax tree is no garbage while it is worked on
+    try:
+        code = compile_program(source, allow)
+    finally:
+        if collecting:
+            gc.enable()
+    namespace = _namespace(frozenset(allow))
     exec(code, namespace)
     found = [
         value

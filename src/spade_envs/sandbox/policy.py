@@ -18,6 +18,7 @@ from .bindings import collect
 from .policy_names import NamePolicy
 from .policy_patterns import PatternPolicy
 from .policy_scopes import ScopePolicy
+from .trees import children
 from .types import PolicyViolation, Reason
 
 MAX_SOURCE_CHARS = 200_000
@@ -89,7 +90,7 @@ def _too_deep(tree: ast.AST) -> Reason | None:
         if depth > MAX_DEPTH:
             line = next((node.lineno for node in level if isinstance(node, ast.expr | ast.stmt)), 1)
             return Reason(line, 0, f"expressions or blocks are nested more than {MAX_DEPTH} deep; use a list or a loop")
-        level = [child for node in level for child in ast.iter_child_nodes(node)]
+        level = children(level)
     return None
 
 

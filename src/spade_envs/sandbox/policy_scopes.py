@@ -10,9 +10,10 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass
 
-from .bindings import bound_names, is_pseudo_field
+from .bindings import BINDERS, bound_names, is_pseudo_field
 from .names import DEFINABLE_DUNDERS, is_dunder
 from .policy_names import NamePolicy
+from .trees import walk
 
 _KEPT_ANNOTATIONS = frozenset({"int", "str", "float", "bool", "list", "dict"})
 
@@ -175,7 +176,7 @@ class ScopePolicy(NamePolicy):
         if decorated_static or not parameters:
             return None, None
         name = parameters[0].arg
-        inner = (item for child in (*node.body, *parameters[1:]) for item in ast.walk(child))
+        inner = (item for item in walk(*node.body, *parameters[1:]) if isinstance(item, BINDERS))
         if any(name in bound_names(item) for item in inner if not _is_nested_parameter(item)):
             return None, None
         return name, None

@@ -14,6 +14,7 @@ import errno
 import platform
 import struct
 import sys
+from functools import lru_cache
 from typing import NamedTuple
 
 _LOAD_WORD, _IF_EQUAL, _IF_GREATER_EQUAL, _IF_ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
@@ -111,6 +112,7 @@ def _low_word(argument: int) -> bytes:
     return _instruction(_LOAD_WORD, _ARGUMENTS + 8 * argument)
 
 
+@lru_cache(maxsize=1)
 def allow_list(machine: str) -> bytes:
     """Return the BPF program for ``machine`` (as ``platform.machine()`` names it).
 

@@ -18,7 +18,7 @@ from typing import Any, NoReturn
 
 import msgpack
 
-from spade_envs.sandbox import loader, worker
+from spade_envs.sandbox import jail, loader, worker
 from spade_envs.sandbox.types import Limits
 
 MAX_MESSAGE = 4_096
@@ -119,6 +119,8 @@ def main(descriptor: int, parent: int, optional: Sequence[str]) -> NoReturn:
     try:
         loader.warm(optional)
         loader.harden()
+        loader.prepare(optional)
+        jail.warm()
     except Exception as error:
         control.send(msgpack.packb(["error", f"{type(error).__name__}: {error}"[: MAX_MESSAGE // 4]]))
         raise

@@ -1,0 +1,35 @@
+"""The fast walks see what the standard library's do."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from spade_envs.sandbox import loader, trees
+
+FOLDERS = (Path(__file__).parent.parent, Path(loader.__file__).parent)
+LEAVES = (ast.expr_context, ast.operator, ast.unaryop, ast.boolop, ast.cmpop)
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
+def test_every_node_is_seen_once(folder: Path) -> None:
+    for file in sorted(folder.rglob("*.py")):
+        tree = ast.parse(file.read_text(encoding="utf-8"))
+        inner = [node for node in ast.walk(tree) if not isinstance(node, LEAVES)]
+        assert [id(node) for node in trees.walk(tree)] == [id(node) for node in inner]
+        assert len(trees.children(inner)) == sum(len(list(ast.iter_child_nodes(node))) for node in inner)
+
+
+def test_a_prepared_namespace_is_a_program_s_own() -> None:
+    first, second = loader._namespace(frozenset()), loader._namespace(frozenset())
+    loader.prepare()
+    try:
+        third, fourth = loader._namespace(frozenset()), loader._namespace(frozenset())
+    finally:
+        loader._prepared.clear()
+    assert first.keys() == second.keys() == third.keys() == fourth.keys()
+    third["random"] = third["__builtins__"]["len"] = None
+    assert fourth["random"] is not None
+    assert fourth["__builtins__"]["len"] is len

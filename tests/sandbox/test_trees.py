@@ -9,7 +9,7 @@ import pytest
 
 from spade_envs.sandbox import loader, trees
 
-FOLDERS = (Path(__file__).parent.parent, Path(loader.__file__).parent)
+FOLDERS = (Path(__file__).parent, Path(loader.__file__).parent)
 LEAVES = (ast.expr_context, ast.operator, ast.unaryop, ast.boolop, ast.cmpop)
 
 

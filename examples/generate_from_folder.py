@@ -25,7 +25,7 @@ def main() -> None:
     parser.add_argument("folder", type=Path, help="a folder of texts, or a .jsonl, .jsonl.gz or .parquet file")
     parser.add_argument("--model", default="nano", help="nano, hf:<directory or hub id>, openai:<model>")
     parser.add_argument("--base-url", help="endpoint of an openai: model; its key is read from OPENAI_API_KEY")
-    parser.add_argument("--memory", type=Path, default=Path("spade-memory"), help="where the environments go")
+    parser.add_argument("--memory", type=Path, default=Path("runs/memory"), help="where the environments go")
     parser.add_argument("-n", type=int, default=5, help="how many environments to make")
     args = parser.parse_args()
 
@@ -42,6 +42,7 @@ def main() -> None:
             on_attempt=show,
         )  # fmt: skip
         print(f"{summary.admitted} environments from {summary.attempts} attempts: {dict(summary.causes)}")
+        print(f"memory: {args.memory}")
         spade_envs.register(memory)
         record = memory.records(newest_first=True, limit=1)[0]
     env = gymnasium.make(record.env_id)

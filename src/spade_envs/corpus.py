@@ -100,8 +100,8 @@ class Corpus:
                            rows.skipped.total() + len(rows), reasons)  # fmt: skip
         if not len(rows):
             detail = f" ({', '.join(rows.skipped)})" if rows.skipped else ""
-            raise CorpusError(f"corpus {name} holds no usable document{detail}; expected "
-                              f"{field or ' or '.join(TEXT_FIELDS)} with text in it")  # fmt: skip
+            wanted = ".txt or .md files" if path.is_dir() else field or " or ".join(TEXT_FIELDS)
+            raise CorpusError(f"corpus {name} holds no usable document{detail}; expected {wanted} with text in it")
         return cls(rows)
 
     def __len__(self) -> int:

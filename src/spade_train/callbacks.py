@@ -64,7 +64,10 @@ class MemoryCallback(TrainerCallback):  # type: ignore[misc]
         else:
             path = folder / START_FILE
             if (whole := last_checkpoint(folder)) is not None:
-                raise ResumeError(f"{folder} holds a run already: resume it from {whole}, or use another output_dir")
+                raise ResumeError(
+                    f"{folder} holds a run already: resume it (--resume; in a script "
+                    f"resume_from_checkpoint={str(whole)!r}), or use another output_dir"
+                )
             if not path.is_file() and args.process_index == 0:
                 folder.mkdir(parents=True, exist_ok=True)
                 write_json(path, self._session.state_dict())

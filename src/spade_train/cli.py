@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from enum import Enum
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -27,10 +28,19 @@ def _overrides(pairs: list[str]) -> dict[str, Any]:
     return values
 
 
+def _plain(settings: Any) -> dict[str, Any]:
+    """Return the fields of a configuration whose values YAML can say."""
+    values = {name: getattr(settings, name) for name in settings.__dataclass_fields__}
+    values = {name: value.value if isinstance(value, Enum) else value for name, value in values.items()}
+    return {name: value for name, value in values.items() if isinstance(value, str | int | float | None)}
+
+
 def train(
     config: Annotated[Path, typer.Option("--config", "-c", help="Recipe: a YAML mapping of settings.")],
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Run folder, instead of the recipe's.")] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on from the last whole checkpoint.")] = False,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on from the last whole checkpoint, or start if there is none.")
+    ] = False,
     changes: Annotated[list[str] | None, typer.Option("--set", help="Replace a setting: name=value.")] = None,
     seed: Annotated[int | None, typer.Option(help="Instead of the recipe's.")] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the resolved settings and stop.")] = False,
@@ -49,9 +59,12 @@ def train(
         overrides["seed"] = seed
     settings = load_recipe(config, **overrides)
     if dry_run:
-        known = {name: getattr(settings, name) for name in settings.__dataclass_fields__}
-        out.print(shown(yaml.safe_dump({k: v for k, v in known.items() if isinstance(v, str | int | float | None)})))
+        out.print(shown(yaml.safe_dump(_plain(settings))))
         return
+    if not err.is_terminal:
+        from transformers.utils import logging as transformers_logging
+
+        transformers_logging.disable_progress_bar()
 
     from spade_train.display import training_display
     from spade_train.recipe import run

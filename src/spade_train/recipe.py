@@ -105,6 +105,7 @@ def build_trainer(
     )
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=".*rollout_func.*experimental.*")
+        warnings.filterwarnings("ignore", message=".*is_gradient_checkpointing.*", category=FutureWarning)
         trainer = GRPOTrainer(
             model=model,
             args=config,
@@ -117,6 +118,7 @@ def build_trainer(
         )
     for printer in (PrinterCallback, ProgressCallback):  # they print every one of the metrics at every step
         trainer.remove_callback(printer)
+    trainer.create_model_card = lambda *_, **__: None  # it describes a policy with a model in memory as made of "None"
     exact_lora_sync(trainer)
     return Training(trainer, session)
 
@@ -157,8 +159,23 @@ def run(
         adapter = folder / ADAPTER_FOLDER
         if config.process_index == 0:
             trainer.accelerator.unwrap_model(trainer.model).save_pretrained(adapter)
+            trainer.processing_class.save_pretrained(adapter)  # so that hf:<adapter> is a model, template included
+            (adapter / "README.md").write_text(_card(config, int(trainer.state.global_step)), encoding="utf-8")
         trainer.accelerator.wait_for_everyone()
         return RunResult(folder, adapter, int(trainer.state.global_step), read_metrics(folder))
+
+
+def _card(config: SpadeConfig, steps: int) -> str:
+    """Say what the adapter is, and how it is loaded."""
+    base = "the embedded nano model, `spade_envs.models.transformers.NANO_FOLDER`"
+    base = base if config.model == "nano" else f"`{config.model}`"
+    return (
+        f"# LoRA adapter made by SPADE\n\nBase model: {base}. One policy that designs environments and plays them, "
+        f"after {steps} cycles (mode `{config.mode}`, prompt set `{config.prompts}`, seed {config.seed}).\n\n"
+        "```python\nfrom peft import PeftModel\n\nmodel = PeftModel.from_pretrained(base_model, folder_of_this_file)\n"
+        f"```\n\nOn a command line it is the model `hf:<this folder>`, with `--prompts {config.prompts}`. The figures "
+        "of the run are in `metrics.jsonl`, its environments in the run's memory.\n"
+    )
 
 
 def _drop_partial(folder: Path, whole: Path) -> None:

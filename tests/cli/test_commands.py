@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+import yaml
 from cli_programs import PAYS_FOR_NOTHING, SUM, spade
 
 COMMANDS = ("doctor", "generate", "validate", "list", "show", "search", "stats", "play", "train", "quickstart")
@@ -58,7 +59,7 @@ def test_a_person_plays_and_the_end_of_input_ends_the_episode(program: Path, tmp
     done = spade("play", str(program), home=tmp_path)  # standard input is empty
     assert done.returncode == 1
     assert "Say the sum of" in done.stdout
-    assert "model_error" in done.stdout
+    assert "model_error · the input ended" in done.stdout
 
 
 def test_browse(memory: Path, tmp_path: Path) -> None:
@@ -77,6 +78,41 @@ def test_browse(memory: Path, tmp_path: Path) -> None:
     table = spade("list", "--memory", str(memory), home=tmp_path).stdout
     assert env_id in table
     assert "Arithmetic [bold]" in table
+
+
+def test_tables_are_never_cut(memory: Path, tmp_path: Path) -> None:
+    for command in (("list",), ("search", "add two numbers")):
+        done = spade(*command, "--memory", str(memory), home=tmp_path, COLUMNS="30")
+        assert "…" not in done.stdout
+        row = next(line for line in done.stdout.splitlines() if "spade/Sum-" in line)
+        assert row.split()[-3:] == ["6", "0.50", "0.50"]
+
+
+def test_an_unknown_agent_is_named_with_all_there_are(program: Path, tmp_path: Path) -> None:
+    done = spade("play", str(program), "--agent", "nobody", home=tmp_path)
+    assert done.returncode == 2
+    assert "'nobody'" in done.stderr
+    assert "solution" in done.stderr
+
+
+def test_placeholders_survive_in_help(tmp_path: Path) -> None:
+    words = spade("generate", "--help", home=tmp_path).stdout
+    assert "openai:MODEL" in words
+    assert "generate-SEED" in words
+
+
+def test_a_dry_run_shows_its_result_and_makes_nothing(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    assert spade("generate", "--dry-run", home=home).stdout
+    assert not home.exists()
+    recipe = tmp_path / "recipe.yaml"
+    recipe.write_text("model: nano\nmax_steps: 3\nuse_cpu: true\nbf16: false\n")
+    done = spade("train", "--config", str(recipe), "--output", str(tmp_path / "run"), "--dry-run", home=home)
+    assert done.returncode == 0, done.stderr
+    settings = yaml.safe_load(done.stdout)
+    assert settings["max_steps"] == 3
+    assert settings["eval_strategy"] == "no"
+    assert not (tmp_path / "run").exists()
 
 
 @pytest.mark.parametrize("arguments", [("play",), ("train", "--config")])
@@ -101,7 +137,8 @@ def test_an_unknown_id_is_named(memory: Path, tmp_path: Path) -> None:
     [
         (("show", "spade/Nothing-00000000-v0"), "no memory at"),
         (("validate", "no/such/folder"), "no/such/folder"),
-        (("play", "missing.py"), "missing.py"),
+        (("list",), "--memory"),
+        (("play", "missing.py"), "no program missing.py"),
         (("generate", "--model", "gpt"), "corpus"),
         (("generate", "--corpus", "nowhere.jsonl", "--prompts", "games", "--dry-run"), "nowhere.jsonl"),
         (("train", "--config", "nowhere.yaml"), "nowhere.yaml"),

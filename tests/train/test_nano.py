@@ -70,6 +70,17 @@ def test_recipe_trains_the_embedded_model(trained: RunResult) -> None:
     assert any(weight.abs().max() > 0 for name, weight in weights.items() if "lora_B" in name)
 
 
+def test_the_adapter_is_a_model_for_the_command_line(trained: RunResult) -> None:
+    from spade_envs.models import Sampling, load_model
+
+    model = load_model(f"hf:{trained.adapter}")
+    (reply,) = model.complete([[{"role": "user", "content": "Take 2 words, reverse them: hen fox"}]], Sampling())
+    model.close()
+    assert reply.completion_tokens > 0
+    assert "[More Information Needed]" not in (trained.adapter / "README.md").read_text(encoding="utf-8")
+    assert not (trained.output_dir / "README.md").exists()
+
+
 def test_adapter_loads_with_peft(trained: RunResult) -> None:
     from peft import PeftModel
 

@@ -6,6 +6,7 @@ from collections import Counter
 from typing import Annotated, Any
 
 import typer
+from rich.console import Console
 from rich.syntax import Syntax
 from rich.table import Table
 
@@ -40,24 +41,30 @@ def _row(record: EnvironmentRecord) -> dict[str, Any]:
 
 
 def _table(title: str, rows: list[dict[str, Any]], scores: list[float] | None = None) -> Table:
+    generators = {row["generator"] for row in rows}
+    if len(generators) == 1:  # a column that says the same in every row goes into the title
+        title += f", by {shown(generators.pop(), 20) or '–'}"
     table = Table(title=title, title_justify="left", box=None, pad_edge=False)
     if scores is not None:
-        table.add_column("score", justify="right")
-    for name in ("id", "skill", "generator", "proven"):
-        table.add_column(name, no_wrap=name == "id")
-    for name in ("plays", "win rate", "regret"):
-        table.add_column(name, justify="right")
+        table.add_column("score", justify="right", no_wrap=True)
+    for name in ("id", "skill", *(("generator",) if generators else ()), "proven"):
+        table.add_column(name, no_wrap=True)
+    for name in ("plays", "win", "regret"):
+        table.add_column(name, justify="right", no_wrap=True)
     for index, row in enumerate(rows):
         cells = [f"{scores[index]:.3f}"] if scores is not None else []
-        cells += [
-            shown(row["env_id"]),
-            shown(row["skill"], 24),
-            shown(row["generator"], 20),
-            "✓" if row["proven"] else "",
-        ]
+        cells += [shown(row["env_id"]), shown(row["skill"], 24)]
+        cells += [shown(row["generator"], 20)] if generators else []
+        cells += ["✓" if row["proven"] else ""]
         cells += [str(row["plays"]), _number(row["win_rate"]), _number(row["regret"])]
         table.add_row(*cells)
     return table
+
+
+def _print_table(table: Table) -> None:
+    """Print it as wide as it is: a terminal may wrap a long row, but an id or a number is never cut."""
+    width = out.measure(table, options=out.options.update(width=1000)).maximum
+    Console(highlight=False, soft_wrap=True, width=max(out.width, width)).print(table)
 
 
 def list_records(
@@ -79,7 +86,7 @@ def list_records(
     if as_json:
         print_json(rows)
     else:
-        out.print(_table(f"{len(rows)} of {total} environments", rows))
+        _print_table(_table(f"{len(rows)} of {total} environments", rows))
 
 
 def search(
@@ -99,7 +106,7 @@ def search(
     if as_json:
         print_json(rows)
     else:
-        out.print(_table(f"{len(rows)} nearest to {shown(repr(query), 62)}", rows, [score for _, score in hits]))
+        _print_table(_table(f"{len(rows)} nearest to {shown(repr(query), 62)}", rows, [score for _, score in hits]))
 
 
 def show(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import time
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -51,7 +52,7 @@ def generate(
         ),
     ] = None,
     model: Annotated[
-        str, typer.Option(help="nano, hf:<folder or hub id>, openai:<model> (key from OPENAI_API_KEY).")
+        str, typer.Option(help="nano, hf:FOLDER_OR_HUB_ID, openai:MODEL (key from OPENAI_API_KEY).")
     ] = "nano",
     count: Annotated[int, typer.Option("-n", "--count", min=1, help="Environments to have in the end.")] = 100,
     memory: MemoryOption = None,
@@ -60,7 +61,7 @@ def generate(
         typer.Option(help="Prompt set: nano, games, tool_use or a folder. Default: nano for nano, else games."),
     ] = None,
     seed: Annotated[int, typer.Option(help="Fixes documents, exemplars and sampling.")] = 0,
-    run: Annotated[str | None, typer.Option(help="Name of the run in the memory. Default: generate-<seed>.")] = None,
+    run: Annotated[str | None, typer.Option(help="Name of the run in the memory. Default: generate-SEED.")] = None,
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on with a run that was killed, to the same set.")
     ] = False,
@@ -107,11 +108,16 @@ def generate(
         sampling = dataclasses.replace(sampling, max_tokens=max_tokens)
     folder = memory or default_home()
     log = log or folder / "attempts.jsonl"
+    with Sandbox(minimum_isolation=check_isolation(isolation)) as sandbox:
+        if dry_run:  # writes nothing, not even an empty memory
+            with (
+                Memory.open(folder, read_only=True) if (folder / "memory.sqlite").is_file() else nullcontext() as known
+            ):
+                designer = Designer(prompt_set, known, sandbox, generator=model, licence=licence)
+                _print_prompt(preview(documents, designer, seed=seed))
+            return
     with Sandbox(minimum_isolation=check_isolation(isolation)) as sandbox, Memory.open(folder) as store:
         designer = Designer(prompt_set, store, sandbox, generator=model, licence=licence)
-        if dry_run:
-            _print_prompt(preview(documents, designer, seed=seed))
-            return
         chat = load_model(model, base_url=base_url, concurrency=concurrency)
         name = run or f"generate-{seed}"
         admitted = store.progress(name)[1].get("admitted", 0) if resume else 0

@@ -19,6 +19,8 @@ def _find(target: str, memory: Path | None) -> tuple[str, str, tuple[str, ...], 
     """Return label, source, opt-in modules, stored hint and turn limit of a file or of a stored environment."""
     path = Path(target)
     if path.suffix == ".py" or path.is_file():
+        if not path.is_file():
+            raise ValueError(f"no program {target}: expected FILE.py, or the id of an environment in a memory")
         from spade_envs.validation import collect_sources
 
         programs = collect_sources([path])
@@ -58,7 +60,12 @@ def _print(episode: Episode) -> None:
     if episode.steps and episode.messages[-1]["role"] == "assistant" and episode.steps[-1].observation:
         out.print("[bold cyan]environment[/]")
         out.print(shown(episode.steps[-1].observation, 4000))
-    words = f"return {episode.return_:g} · {episode.turns} turns · {episode.stop}"
+    _print_end(episode)
+
+
+def _print_end(episode: Episode) -> None:
+    turns = f"{episode.turns} turn{'' if episode.turns == 1 else 's'}"
+    words = f"return {episode.return_:g} · {turns} · {episode.stop}"
     out.print(f"[bold]{words}[/]" + (f" · {shown(episode.error, 300)}" if episode.error else ""))
 
 
@@ -93,6 +100,8 @@ def play(
 
     label, source, allow, stored_hint, max_turns = _find(target, memory)
     scripted = agent in PLAYER_NAMES
+    if not scripted and agent != "nano" and ":" not in agent:
+        raise ValueError(f"no agent {agent!r}: expected {', '.join(PLAYER_NAMES)}, nano, hf:… or openai:…")
     config, sampling = PlayConfig(), Sampling(temperature=temperature, seed=seed)
     if not scripted:
         chosen = PromptSet.load(prompts or ("nano" if agent == "nano" else "games"))
@@ -124,7 +133,9 @@ def play(
         if agent != "human":
             _print(episode)
         else:
-            last = episode.steps[-1].observation if episode.steps else ""
-            out.print(shown(last, 4000))
-            out.print(f"[bold]return {episode.return_:g} · {episode.turns} turns · {episode.stop}[/]")
+            if episode.stop is StopReason.MODEL_ERROR:
+                out.print()  # the input ended: the last observation was shown with the prompt
+            elif episode.steps:
+                out.print(shown(episode.steps[-1].observation, 4000))
+            _print_end(episode)
     raise typer.Exit(1 if episode.stop in (StopReason.PROGRAM_ERROR, StopReason.MODEL_ERROR) else 0)

@@ -270,8 +270,8 @@ def _check_resume(
     run: str, resume: bool, next_round: int, state: Mapping[str, Any], settings: Mapping[str, Any]
 ) -> None:
     if next_round and not resume:
-        raise GenerateError(f"the memory holds a run {run!r} already ({next_round} rounds, {state.get('admitted', 0)} "
-                            f"environments): resume it, or choose another name for the run")  # fmt: skip
+        raise GenerateError(f"the memory holds a run {run!r} already ({state.get('admitted', 0)} environments): "
+                            f"resume it (--resume), or choose another name for the run (--run)")  # fmt: skip
     before = state.get("settings", settings)
     changed = [f"{name} was {before.get(name)!r}, is {value!r}" for name, value in settings.items()
                if before.get(name) != value]  # fmt: skip

@@ -199,7 +199,10 @@ def _open_read_write(file: Path) -> sqlite3.Connection:
 
 def _open_read_only(file: Path, *, immutable: bool) -> sqlite3.Connection:
     if not file.is_file():
-        raise StoreError(f"no memory at {file.parent} (expected the file {file.name} in it); check the path.")
+        raise StoreError(
+            f"no memory at {file.parent} (expected the file {file.name} in it); "
+            "name the folder of one (--memory, or SPADE_HOME), or make one (spade generate)."
+        )
     uri = f"{file.absolute().as_uri()}?mode=ro"
     connection = _connect(f"{uri}&immutable=1" if immutable else uri)
     try:

@@ -154,7 +154,11 @@ class TransformersModel:
 
     def _template(self, messages: Sequence[Any]) -> list[int]:
         encoded = self._tokenizer.apply_chat_template(
-            messages, add_generation_prompt=True, tokenize=True, return_dict=True
+            messages,
+            add_generation_prompt=True,
+            tokenize=True,
+            return_dict=True,
+            tokenizer_kwargs={"verbose": False},  # what is too long is told as a completion's error
         )
         return list(encoded["input_ids"])
 

@@ -6,8 +6,10 @@ self-play, evaluate again, write the report. Everything goes through the code th
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
+import random
 import time
 import warnings
 from collections import Counter
@@ -36,6 +38,7 @@ TRAINING: dict[str, Any] = {
     "plays": 6,
     "replay_share": 0.5,
     "designer_reward": "blend",
+    "invalid_reward": -0.25,
     "designer_weight": 1.5,
     "lora_r": 16,
     "lora_alpha": 32,
@@ -56,6 +59,9 @@ TRAINING: dict[str, Any] = {
 
 HELDOUT_SEEDS = 4
 """Episodes of each held-out program, before and after."""
+
+DESIGNS = 128
+"""Designs for the same documents, before and after, whose validity is compared."""
 
 
 def run_quickstart(output: Path, *, environments: int, steps: int, seed: int) -> dict[str, Any]:
@@ -88,7 +94,7 @@ def run_quickstart(output: Path, *, environments: int, steps: int, seed: int) ->
             generation = _generate(model, memory, sandbox, folder, environments, seed)
             err.print("[bold]2/5 show[/] one of them, and register all with gymnasium")
             example = _example(model, memory, sandbox, play, seed)
-        err.print(f"[bold]3/5 evaluate[/] on {len(programs)} held-out programs")
+        err.print(f"[bold]3/5 evaluate[/] on {len(programs)} held-out programs and {DESIGNS} documents")
         before = _scores(model, programs, sandbox, play, seed)
         model.close()
     err.print(f"[bold]4/5 train[/] {steps} iterations of self-play (designer and agent are one policy, LoRA)")
@@ -189,7 +195,7 @@ def _pick(records: Sequence[EnvironmentRecord]) -> EnvironmentRecord:
 def _scores(
     model: ChatModel, programs: Sequence[HeldoutProgram], sandbox: Sandbox, play: PlayConfig, seed: int
 ) -> dict[str, Score]:
-    """Return held-out success by tier, by all ("all"), and sampled at temperature 1 ("sampled")."""
+    """Return held-out success by tier, of all ("all"), sampled ("sampled"), and validity of designs ("designs")."""
     from spade_train.evaluation.heldout import evaluate
 
     greedy = evaluate(model, programs, sandbox, play, seeds=HELDOUT_SEEDS)
@@ -201,7 +207,27 @@ def _scores(
     }
     scores["all"] = Score(round(greedy.success * greedy.episodes), greedy.episodes)
     scores["sampled"] = Score(round(sampled.success * sampled.episodes), sampled.episodes)
+    scores["designs"] = _validity(model, sandbox, seed)
     return scores
+
+
+def _validity(model: ChatModel, sandbox: Sandbox, seed: int) -> Score:
+    """Return how many designs for a fixed set of documents are valid, without a memory behind the designer."""
+    from spade_envs.corpus import Corpus
+    from spade_envs.designer import Designer, PromptSet
+
+    prompts = PromptSet.load("nano")
+    designer, corpus = Designer(prompts, None, sandbox, generator=model.name), Corpus.open("builtin:nano")
+    asked = [
+        designer.prompt(
+            corpus.sample(seed + 1, index), prompts.skills[index % len(prompts.skills)], random.Random(index)
+        )
+        for index in range(DESIGNS)
+    ]
+    sampling = dataclasses.replace(prompts.designer_sampling, temperature=1.0, seed=seed)
+    replies = model.complete([prompt.messages for prompt in asked], sampling)
+    valid = [designer.admit(reply.text, prompt).status == "admitted" for reply, prompt in zip(replies, asked)]
+    return Score(sum(valid), len(valid))
 
 
 def _train(folder: Path, steps: int, seed: int) -> list[dict[str, Any]]:

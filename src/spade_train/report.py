@@ -27,14 +27,14 @@ PANELS: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """Successes among independent episodes."""
+    """Successes among independent trials: episodes won, or designs that are valid."""
 
     wins: int
     episodes: int
 
     @property
     def rate(self) -> float:
-        """Share of episodes won."""
+        """Share of successes."""
         return self.wins / self.episodes if self.episodes else 0.0
 
     @property
@@ -49,7 +49,7 @@ class Score:
 
     def __str__(self) -> str:
         low, high = self.interval
-        return f"{self.rate:.3f} ({low:.3f}–{high:.3f}, {self.episodes} episodes)"
+        return f"{self.rate:.3f} ({low:.3f}–{high:.3f}, n = {self.episodes})"
 
 
 def moving_average(values: Sequence[float], width: int) -> list[float]:

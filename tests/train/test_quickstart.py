@@ -64,7 +64,8 @@ def test_a_small_quickstart_leaves_everything(tmp_path: Path) -> None:
     summary = json.loads((folder / "summary.json").read_text())
     assert summary["generated"] == 6
     assert summary["iterations"] == 2
-    assert summary["heldout_before"]["all"]["episodes"] == summary["heldout_after"]["all"]["episodes"] > 0
+    assert summary["before"]["all"]["n"] == summary["after"]["all"]["n"] == 400
+    assert summary["before"]["designs"]["success"] > 0.8
     assert (folder / "adapter" / "adapter_model.safetensors").is_file()
     assert len((folder / "metrics.jsonl").read_text().splitlines()) == 2
     report = (folder / "report.html").read_text()

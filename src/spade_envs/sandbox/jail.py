@@ -19,6 +19,7 @@ import sys
 from collections.abc import Callable, Mapping
 
 from spade_envs.sandbox import landlock, seccomp
+from spade_envs.sandbox.libc import libc
 from spade_envs.sandbox.types import IsolationLevel
 
 LINUX = sys.platform.startswith("linux")
@@ -54,8 +55,7 @@ def at_least(level: IsolationLevel, minimum: IsolationLevel) -> bool:
 
 
 def _prctl(option: int, value: int) -> None:
-    libc = ctypes.CDLL(None, use_errno=True)
-    if libc.prctl(option, value, 0, 0, 0) != 0:
+    if libc().prctl(option, value, 0, 0, 0) != 0:
         code = ctypes.get_errno()
         raise OSError(code, f"prctl({option}): {errno.errorcode.get(code, code)}")
 
@@ -114,9 +114,8 @@ def _drop_capabilities() -> None:
     number = _CAPSET.get(platform.machine())
     if number is None:
         raise OSError(errno.ENOSYS, f"no capset number for {platform.machine()}")
-    libc = ctypes.CDLL(None, use_errno=True)
     header = struct.pack("=Ii", _LINUX_CAPABILITY_VERSION_3, 0)
-    if libc.syscall(number, header, bytes(24)) != 0:
+    if libc().syscall(number, header, bytes(24)) != 0:
         code = ctypes.get_errno()
         raise OSError(code, f"capset: {errno.errorcode.get(code, code)}")
 
@@ -139,7 +138,7 @@ def warm() -> None:
     with contextlib.suppress(ImportError):
         import resource  # noqa: F401
     if LINUX:
-        ctypes.CDLL(None)
+        libc()
         with contextlib.suppress(OSError):
             seccomp.allow_list(platform.machine())
 

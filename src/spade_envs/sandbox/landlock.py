@@ -12,6 +12,8 @@ import os
 import struct
 import sys
 
+from spade_envs.sandbox.libc import libc
+
 _CREATE_RULESET, _RESTRICT_SELF = 444, 446  # the same numbers on every architecture
 _VERSION_FLAG = 1
 
@@ -25,8 +27,7 @@ def abi() -> int:
     """Return the kernel's Landlock ABI version, 0 if there is none or it is switched off."""
     if not sys.platform.startswith("linux"):
         return 0
-    libc = ctypes.CDLL(None, use_errno=True)
-    version = libc.syscall(_CREATE_RULESET, None, ctypes.c_size_t(0), _VERSION_FLAG)
+    version = libc().syscall(_CREATE_RULESET, None, ctypes.c_size_t(0), _VERSION_FLAG)
     return max(0, int(version))
 
 
@@ -43,12 +44,11 @@ def deny_all() -> int:
     scope = 3 if version >= 6 else 0  # abstract Unix sockets, signals
     attributes = struct.pack("=QQQ", _file_rights(version), network, scope)
     attributes = attributes[: 24 if version >= 6 else 16 if version >= 4 else 8]
-    libc = ctypes.CDLL(None, use_errno=True)
-    ruleset = libc.syscall(_CREATE_RULESET, attributes, ctypes.c_size_t(len(attributes)), 0)
+    ruleset = libc().syscall(_CREATE_RULESET, attributes, ctypes.c_size_t(len(attributes)), 0)
     if ruleset < 0:
         raise OSError(ctypes.get_errno(), "landlock_create_ruleset failed")
     try:
-        if libc.syscall(_RESTRICT_SELF, ruleset, 0) != 0:
+        if libc().syscall(_RESTRICT_SELF, ruleset, 0) != 0:
             raise OSError(ctypes.get_errno(), "landlock_restrict_self failed")
     finally:
         os.close(ruleset)

@@ -17,6 +17,8 @@ import sys
 from functools import lru_cache
 from typing import NamedTuple
 
+from spade_envs.sandbox.libc import libc
+
 _LOAD_WORD, _IF_EQUAL, _IF_GREATER_EQUAL, _IF_ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
 _ALLOW, _KILL, _REFUSE = 0x7FFF0000, 0x80000000, 0x00050000 | errno.EPERM
 _NUMBER, _ARCHITECTURE, _ARGUMENTS = 0, 4, 16  # offsets in struct seccomp_data
@@ -157,7 +159,6 @@ def install(program: bytes | None = None) -> None:
         program = allow_list(platform.machine())
     buffer = ctypes.create_string_buffer(program, len(program))
     descriptor = _Program(len(program) // 8, ctypes.addressof(buffer))
-    libc = ctypes.CDLL(None, use_errno=True)
-    if libc.prctl(_PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, ctypes.byref(descriptor), 0, 0) != 0:
+    if libc().prctl(_PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, ctypes.byref(descriptor), 0, 0) != 0:
         code = ctypes.get_errno()
         raise OSError(code, f"seccomp: {errno.errorcode.get(code, code)}")

@@ -280,12 +280,13 @@ def mean_return(rollouts: Sequence[Rollout], config: ValidationConfig) -> float:
 def _try_malformed(evidence: Evidence) -> None:
     """Each malformed action right after a reset, on one instance; the huge ones last, one to a batch."""
     seed, session = evidence.config.seeds[0], evidence.runner.new_session()
-    evidence.runner.run([Operation("make", session, {})])
+    make = [Operation("make", session, {})]
     for batch in (policies.NOISE, *((action,) for action in policies.HUGE)):
         operations = [
             op for action in batch for op in (Operation("reset", session, seed), Operation("step", session, action))
         ]
-        outcomes = evidence.runner.run(operations)
+        outcomes = evidence.runner.run([*make, *operations])[len(make) :]
+        make = []
         evidence.malformed += [Malformed(seed, action, outcomes[2 * i + 1]) for i, action in enumerate(batch)]
 
 

@@ -10,6 +10,7 @@ import dataclasses
 import json
 import os
 import random
+import textwrap
 import time
 import warnings
 from collections import Counter
@@ -22,6 +23,7 @@ from spade_train.quickstart_report import print_summary, summarise, write_quicks
 from spade_train.report import Score
 
 if TYPE_CHECKING:
+    from spade_envs.episode import Episode
     from spade_envs.memory import Memory
     from spade_envs.models.base import ChatModel
     from spade_envs.play import PlayConfig
@@ -152,44 +154,52 @@ def _generate(
 
 
 def _example(model: ChatModel, memory: Memory, sandbox: Sandbox, play: PlayConfig, seed: int) -> dict[str, Any]:
-    """Play one environment plain and hinted, as gymnasium and as a conversation; return what the report shows."""
+    """Make one environment with gymnasium, play it plain and hinted; return what the report shows."""
     import gymnasium
 
     import spade_envs
-    from spade_envs.models.base import Sampling
-    from spade_envs.play import PlayTask, play_episodes
-    from spade_train.hints import own_hints
 
     spade_envs.register(memory)
-    record = _pick(memory.records(run="quickstart-generate"))
+    record, plain, hinted = _telling(model, memory.records(run="quickstart-generate"), sandbox, play, seed)
     env = gymnasium.make(record.env_id)
     observation, _ = env.reset(seed=seed)
     env.close()
-    program = sandbox.open(record.source)
-    (hint,) = own_hints(sandbox, [(program, seed)])
-    tasks = [PlayTask(program, seed, None, record.id), PlayTask(program, seed, hint, record.id)]
-    plain, hinted = play_episodes(model, tasks, sandbox, play, Sampling(play.turn_tokens, 0.0, seed=seed))
-    program.close()
     out.print(f"gymnasium.make({record.env_id!r}) says: {shown(observation, 300)}")
     episodes = [
         {"title": title, "messages": _with_end(episode), "return_": episode.return_, "stop": str(episode.stop)}
         for title, episode in (("Played plain", plain), ("Played with the hint", hinted))
     ]
-    words = f"skill {record.skill}, written for the document “{' '.join(record.document.split())[:120]}”"
+    document = textwrap.shorten(record.document, 120, placeholder=" …")
+    words = f"skill {record.skill}, written for the document “{document}”"
     return {"env_id": record.env_id, "words": words, "source": record.source, "episodes": episodes}
 
 
-def _with_end(episode: Any) -> list[dict[str, str]]:
-    messages = [dict(message) for message in episode.messages]
+def _telling(
+    model: ChatModel, records: Sequence[EnvironmentRecord], sandbox: Sandbox, play: PlayConfig, seed: int
+) -> tuple[EnvironmentRecord, Episode, Episode]:
+    """Return the environment whose hint helped most in one greedy play of each, with its two episodes."""
+    from spade_envs.models.base import Sampling
+    from spade_envs.play import PlayTask, play_episodes
+    from spade_train.hints import own_hints
+
+    records = sorted(records, key=lambda record: record.id)
+    programs = [sandbox.open(record.source) for record in records]
+    hints = own_hints(sandbox, [(program, seed) for program in programs])
+    tasks = [PlayTask(program, seed) for program in programs]
+    tasks += [PlayTask(program, seed, hint) for program, hint in zip(programs, hints)]
+    episodes = play_episodes(model, tasks, sandbox, play, Sampling(play.turn_tokens, 0.0, seed=seed))
+    for program in programs:
+        program.close()
+    plain, hinted = episodes[: len(records)], episodes[len(records) :]
+    best = max(range(len(records)), key=lambda index: hinted[index].return_ - plain[index].return_)
+    return records[best], plain[best], hinted[best]
+
+
+def _with_end(episode: Episode) -> list[dict[str, str]]:
+    messages = [{"role": str(m["role"]), "content": str(m["content"])} for m in episode.messages]
     if episode.steps and messages[-1]["role"] == "assistant":
         messages.append({"role": "environment", "content": episode.steps[-1].observation})
     return messages
-
-
-def _pick(records: Sequence[EnvironmentRecord]) -> EnvironmentRecord:
-    """Take a middle-sized program: neither the barest nor the longest."""
-    ranked = sorted(records, key=lambda record: (len(record.source), record.id))
-    return ranked[len(ranked) // 2]
 
 
 def _scores(

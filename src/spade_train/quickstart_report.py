@@ -12,7 +12,7 @@ from spade_envs.cli.console import out, shown
 from spade_train.report import Score, bars, curves, write_report
 
 LIMITS = (
-    "One run of one seed with a model of half a million parameters. It shows that every part works together, not that "
+    "One run of one seed with a model of 0.6 million parameters. It shows that every part works together, not that "
     "self-play beats anything: no baseline was trained beside it, and a claim of learning needs at least three seeds "
     "and its spread.",
     "The embedded model writes small programs of a few families that it was taught; it does not invent new kinds.",

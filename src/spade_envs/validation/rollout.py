@@ -22,6 +22,8 @@ from spade_envs.sandbox.types import (
 )
 from spade_envs.validation.config import ValidationConfig
 
+_NOT_MADE = (ProgramRaised, ProtocolViolation)
+_TROUBLES = (ProgramTimeout, ProgramDied, ProgramQuarantined)
 _SLOW = 0.01  # seconds an operation
 _BATCH_SECONDS = 1.0
 _LEAST_OPERATIONS = 300  # that any collection needs
@@ -181,13 +183,14 @@ class Runner:
         outcomes = self.program.run(operations)
         self.operations += len(operations)
         for operation, outcome in zip(operations, outcomes, strict=True):
-            if operation.name == "make" and isinstance(outcome.error, ProgramRaised | ProtocolViolation):
+            error = outcome.error
+            if error is not None and operation.name == "make" and isinstance(error, _NOT_MADE):
                 self._unmade.add(operation.session)
             elif operation.session in self._unmade:
                 continue  # there is no instance, which is not the worker's death
-            if isinstance(outcome.error, ProgramTimeout | ProgramDied | ProgramQuarantined):
+            if error is not None and isinstance(error, _TROUBLES):
                 seed, actions = self._history.get(operation.session, (None, []))
-                self.trouble = Trouble(outcome.error, operation, seed, tuple(actions))
+                self.trouble = Trouble(error, operation, seed, tuple(actions))
                 raise CollectionStopped
             self._remember(operation)
         if time.monotonic() - self.started > self.seconds:

@@ -283,3 +283,19 @@ def test_numpy_reads_text_not_files():
     assert names["found"] == [[1, 2], [3, 4]]
     with pytest.raises(TypeError, match="no files"):
         run("import numpy as np\nnp.loadtxt('/etc/passwd', dtype=str)\n", NUMPY)
+
+
+def test_unseeded_generators_leave_the_instances_stream_alone():
+    source = (
+        "random.seed(4)\nfirst, second = random.Random(), random.Random()\nu = uuid.uuid4()\n"
+        "found = [random.random(), first.random(), second.random(), str(u)]\n"
+    )
+    seen = []
+    for seed in (1, 1, 2):
+        use_generator(random.Random(seed))
+        seen.append(run("import uuid\n" + source)["found"])
+    use_generator(random.Random(0))
+    assert seen[0] == seen[1]
+    assert seen[0][0] == seen[2][0] == random.Random(4).random()
+    assert seen[0][1:] != seen[2][1:]
+    assert seen[0][1] != seen[0][2]

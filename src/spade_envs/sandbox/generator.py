@@ -35,6 +35,7 @@ def current_generator() -> _random.Random:
     return _Current.rng
 
 
+_entropy: weakref.WeakKeyDictionary[_random.Random, _random.Random] = weakref.WeakKeyDictionary()
 _numpy_states: weakref.WeakKeyDictionary[_random.Random, Any] = weakref.WeakKeyDictionary()
 
 
@@ -53,6 +54,7 @@ def begin_episode(rng: _random.Random, seed: int | None) -> None:
     if seed is not None:
         rng.seed(seed)
         _numpy_states.pop(rng, None)
+        _entropy.pop(rng, None)
 
 
 def copy_generator(rng: _random.Random) -> _random.Random:
@@ -61,7 +63,24 @@ def copy_generator(rng: _random.Random) -> _random.Random:
     made.setstate(rng.getstate())
     if rng in _numpy_states:
         _numpy_states[made] = copy.deepcopy(_numpy_states[rng])
+    if rng in _entropy:
+        _entropy[made] = copy_generator(_entropy[rng])
     return made
+
+
+def entropy(bits: int) -> int:
+    """Return bits for what would ask the operating system for a seed: fixed by the episode, and a stream of its own.
+
+    Drawing them from the instance's generator would shift the numbers that a program gets after seeding it.
+    """
+    return _entropy_of(_Current.rng).getrandbits(bits)
+
+
+def _entropy_of(rng: _random.Random) -> _random.Random:
+    found = _entropy.get(rng)
+    if found is None:
+        found = _entropy[rng] = _random.Random(copy_generator(rng).getrandbits(64))
+    return found
 
 
 def dispatch(name: str) -> Callable[..., Any]:
@@ -77,25 +96,26 @@ def dispatch(name: str) -> Callable[..., Any]:
 def seed(a: Any = None, version: int = 2) -> None:
     """Seed the current generator; without a seed it goes on from where it is."""
     if a is not None:
+        _entropy_of(_Current.rng)  # what is unseeded follows the episode's seed, not this one
         _Current.rng.seed(a, version)
 
 
 class Random(_random.Random):
-    """``random.Random`` whose unseeded objects are seeded from the current generator."""
+    """``random.Random`` whose unseeded objects are seeded from the instance's :func:`entropy`."""
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Random:
         # the C constructor would ask the operating system for a seed
         return super().__new__(cls, 0)  # type: ignore[call-arg]
 
     def __init__(self, x: Any = None) -> None:
-        super().__init__(_Current.rng.getrandbits(64) if x is None else x)
+        super().__init__(entropy(64) if x is None else x)
 
     def seed(self, a: Any = None, version: int = 2) -> None:
-        """Seed; without a seed, from the current generator."""
-        super().seed(_Current.rng.getrandbits(64) if a is None else a, version)
+        """Seed; without a seed, from the instance's entropy."""
+        super().seed(entropy(64) if a is None else a, version)
 
     def __reduce__(self) -> Any:
-        # the inherited form would call cls(), which draws from the current generator
+        # the inherited form would call cls(), which draws entropy
         return _blank, (type(self),), self.getstate()
 
 
@@ -107,8 +127,8 @@ Random.__module__ = "random"
 
 
 def uuid4() -> _uuid.UUID:
-    """Return a random UUID drawn from the current generator."""
-    return _uuid.UUID(int=_Current.rng.getrandbits(128), version=4)
+    """Return a random UUID made of the instance's entropy."""
+    return _uuid.UUID(int=entropy(128), version=4)
 
 
 # -- time: it stands still ----------------------------------------------------------------------------

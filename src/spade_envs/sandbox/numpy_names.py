@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .generator import current_generator, numpy_state, set_numpy_state
+from .generator import entropy, numpy_state, set_numpy_state
 from .guards import Refused, replace_type, stand_in
 
 
@@ -58,7 +58,7 @@ def _random_contents(listed: frozenset[str]) -> dict[str, Any]:
     import numpy as np
 
     def fresh(seed: Any) -> Any:
-        return current_generator().getrandbits(64) if seed is None else seed
+        return entropy(64) if seed is None else seed
 
     def default_rng(seed: Any = None) -> Any:
         """``numpy.random.default_rng``; without a seed, one drawn from the current generator."""
@@ -73,11 +73,11 @@ def _random_contents(listed: frozenset[str]) -> dict[str, Any]:
         set_numpy_state(None if seed is None else np.random.RandomState(seed))
 
     def dispatch(name: str) -> Any:
-        # until the program seeds, each call is seeded from the instance's own generator
+        # until the program seeds, each call is seeded from the instance's own entropy
         def call(*args: Any, **kwargs: Any) -> Any:
             state = numpy_state()
             if state is None:
-                state = np.random.RandomState(current_generator().getrandbits(32))
+                state = np.random.RandomState(entropy(32))
             return getattr(state, name)(*args, **kwargs)
 
         call.__name__ = name

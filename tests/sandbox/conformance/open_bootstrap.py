@@ -1,6 +1,6 @@
 """The zygote's entry point, with one change: sources run as unrestricted Python.
 
-Everything else is the product's own: fork, jail, worker loop, wire. So what an attack here does is what remains possible
+Everything else is the product's own: fork, jail, worker loop, wire. What an attack does here is what remains possible
 to a program that has broken the policy, the guards and the interpreter.
 """
 
@@ -106,9 +106,22 @@ def writable_descriptors():
 def load_program(source, allow=frozenset()):
     """Run ``source`` with everything that Python has."""
     names = {
-        "__name__": "attack", "syscall": syscall, "writable_descriptors": writable_descriptors,
-        "_thread": _thread, "atexit": atexit, "ctypes": ctypes, "errno": errno, "gc": gc, "mmap": mmap, "os": os,
-        "resource": resource, "signal": signal, "socket": socket, "struct": struct, "sys": sys, "msgpack": msgpack,
+        "__name__": "attack",
+        "syscall": syscall,
+        "writable_descriptors": writable_descriptors,
+        "_thread": _thread,
+        "atexit": atexit,
+        "ctypes": ctypes,
+        "errno": errno,
+        "gc": gc,
+        "mmap": mmap,
+        "os": os,
+        "resource": resource,
+        "signal": signal,
+        "socket": socket,
+        "struct": struct,
+        "sys": sys,
+        "msgpack": msgpack,
     }
     exec(source, names)
     return names["AttackEnv"]

@@ -28,7 +28,7 @@ class Level(NamedTuple):
 
 
 TRUTH = frozenset({"truth"})
-"""A program that took over its worker can state any well-formed answer: what it is worth is the validator's business."""
+"""A program that took over its worker can state any well-formed answer; its worth is the validator's business."""
 
 LEVELS = {
     "full": Level("full", gaps=TRUTH),
@@ -77,7 +77,7 @@ def test_nobody_else_is_harmed_and_nothing_is_left(report):
     _, found = report
     assert found["innocent"] == "value: 42"
     assert found["left"] == 0
-    assert not [path for path in Path("/tmp").glob("pwned*")]
+    assert not list(Path("/tmp").glob("pwned*"))
 
 
 def test_every_area_of_the_design_is_attacked():

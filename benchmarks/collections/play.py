@@ -1,6 +1,6 @@
 """Run as a script by compatibility.py: play programs, each in a jailed child, and print what they did.
 
-    python compatibility_child.py guarded|plain < [{"key": ..., "source": ..., "allow": [...]}]
+    python collections/play.py guarded|plain < [{"key": ..., "source": ..., "allow": [...]}]
 
 Prints one JSON line for each program: {"key", "died": text} or {"key", "error": text, "trajectory": [text]}.
 """
@@ -26,7 +26,7 @@ from spade_envs.sandbox.policy import FILENAME, compile_program
 
 SEEDS = (1, 7, 12)
 STEPS = 12
-CPU_SECONDS, WALL_SECONDS, MEMORY_MB = 20, 120, 1024
+CPU_SECONDS, WALL_SECONDS, MEMORY_MB = 5, 60, 1024
 ACTIONS = ("\\boxed{50}", "\\boxed{up}", "\\boxed{1 2}", "", "\\boxed{A B}", "\\boxed{reveal 0 0}", "[1 1 1]", "x {0}")
 
 
@@ -47,7 +47,10 @@ def play(names: dict[str, Any], seed: int) -> Iterator[Any]:
     own = [value for value in names.values() if isinstance(value, type) and value.__module__ == PROGRAM_MODULE]
     registered = names.get("REGISTERED")
     generators = [value for value in own if hasattr(value, "_generate") and "scorer" in value.__dict__]
-    if registered:
+    cases = [value for value in own if "case_generator" in value.__dict__]
+    if cases:
+        yield from play_cases(cases[-1])
+    elif registered:
         yield from (item for cls, config in registered for item in play_dataset(cls, config, seed))
     elif generators:
         controllers = [value for value in own if hasattr(value, "get_parameter_list")]
@@ -87,6 +90,17 @@ def play_generator(cls: Any, controller_class: Any, seed: int) -> Iterator[Any]:
                 yield environment.scorer(f"<answer>{text}</answer>")
             yield environment.scorer("no answer")
         controller.update()
+
+
+def play_cases(cls: Any) -> Iterator[Any]:
+    """Make cases, and verify right-looking and wrong outputs."""
+    maker = cls()
+    for _ in range(4):
+        case = maker.case_generator()
+        yield case, maker.prompt_func(case)
+        values = list(case.values()) if isinstance(case, dict) else []
+        for answer in ("0", "1 2 3", "YES", "", *values[-2:]):
+            yield maker.verify_score(f"[answer]{answer}[/answer] <answer>{answer}</answer> \\boxed{{{answer}}}", case)
 
 
 def play_dataset(cls: Any, config_class: Any, seed: int) -> Iterator[Any]:

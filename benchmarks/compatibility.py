@@ -6,8 +6,8 @@ run in jailed children; the plain one twice, so that a program which differs fro
 
 In scope is what uses no files, network, processes, threads or ``eval`` and needs no other package than numpy (which is
 opted in to where it is imported). Bases of the collections themselves are replaced by short stand-ins of our own
-(``collections/stand_ins``), wherever all the names that an import asks for are defined there. Without folders: the programs of
-this repository.
+(``collections/stand_ins``), wherever all the names that an import asks for are defined there. Without folders: the
+programs of this repository.
 """
 
 from __future__ import annotations

@@ -227,3 +227,25 @@ def test_a_program_that_turns_slow_is_stopped_soon_after_the_budget(sandbox: San
     # The next batch may take a second for each of its operations, however fast they were up to now.
     assert sum(sizes) == 1000
     assert max(sizes) <= 64
+
+
+def test_a_program_that_behaves_only_on_the_usual_seeds_is_caught(sandbox: Sandbox) -> None:
+    source = """
+class GatedEnv(TextEnv):
+    def reset(self, seed=None):
+        super().reset(seed)
+        self.free = seed is None or seed > 10
+        self.number = self.rng.randint(100, 999)
+        return f"What is twice {self.number}?", {}
+
+    def step(self, action):
+        right = self.free or self.answer(action) == str(2 * self.number)
+        return "Done.", float(right), True, False, {}
+
+    def solution(self):
+        return str(2 * self.number)
+"""
+    report = validate(source, sandbox=sandbox)
+    assert "know_nothing" in {finding.probe for finding in report.refusals}
+    visible = validate(source, sandbox=sandbox, config=ValidationConfig(hidden_seeds=0))
+    assert visible.admitted  # what the drawn seeds are for

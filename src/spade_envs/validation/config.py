@@ -12,8 +12,10 @@ from spade_envs.validation.finding import Severity
 class ValidationConfig:
     """Seeds, bounds and thresholds of the probes. Returns lie in [-1, 1], sizes are in characters."""
 
-    seeds: tuple[int, ...] = (0, 1, 2, 3, 4, 5, 6, 123456789)
+    seeds: tuple[int, ...] = (0, 1, 2, 3, 4, 5)
     """Seeds that ``solution()`` must win; the first :attr:`play_seeds` of them are played by the other policies."""
+    hidden_seeds: int = 2
+    """Further seeds, drawn from the hash of the source and used first: no program can know by which it is judged."""
     play_seeds: int = 4
     contentless_seeds: int = 2
     """Seeds played by policies that say nothing of content."""
@@ -59,6 +61,8 @@ class ValidationConfig:
         """
         if len(self.seeds) < 2 or len(set(self.seeds)) != len(self.seeds):
             raise ValueError(f"seeds must be at least two different numbers; got {self.seeds!r}")
+        if not 0 <= self.hidden_seeds <= 8:
+            raise ValueError(f"hidden_seeds must lie between 0 and 8; got {self.hidden_seeds!r}")
         for name in ("play_seeds", "contentless_seeds", "confirm_seeds", "max_steps", "play_steps", "seconds"):
             if getattr(self, name) <= 0:
                 raise ValueError(f"{name} must be positive; got {getattr(self, name)!r}")

@@ -265,7 +265,7 @@ def _confirm(evidence: Evidence) -> None:
     for player, rollouts in evidence.known_nothing.values():
         mean = mean_return(rollouts, config)
         if not player.contentless and mean >= config.suspect_return:
-            more = [Rollout(player.name, 1000 + 7 * index) for index in range(config.confirm_seeds)]
+            more = [Rollout(player.name, config.seeds[0] + 1 + 7 * index) for index in range(config.confirm_seeds)]
             rollouts += more
             pairs += [(rollout, player.policy) for rollout in more]
     if pairs:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import hashlib
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
@@ -58,7 +60,7 @@ def validate(
     Raises:
         SandboxError: if the sandbox itself fails.
     """
-    config = config or ValidationConfig()
+    config = _with_hidden_seeds(config or ValidationConfig(), source)
     started = time.perf_counter()
     opened: list[Program] = []
 
@@ -93,6 +95,13 @@ def validate(
         seconds=ended - started,
         measures=_measures(evidence, seconds),
     )
+
+
+def _with_hidden_seeds(config: ValidationConfig, source: str) -> ValidationConfig:
+    """Put the seeds that follow from the source before the configured ones."""
+    digest = hashlib.sha256(b"seeds" + source.encode("utf-8", "surrogatepass")).digest()
+    drawn = [int.from_bytes(digest[4 * i : 4 * i + 4], "big") >> 1 for i in range(config.hidden_seeds)]
+    return dataclasses.replace(config, seeds=tuple(dict.fromkeys((*drawn, *config.seeds))))
 
 
 def validate_many(

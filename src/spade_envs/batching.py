@@ -35,8 +35,3 @@ def run_operations(sandbox: Sandbox, requests: Sequence[tuple[Program, Operation
 def describe(error: ProgramError) -> str:
     """Return an error of a program as one line, ``kind: message``."""
     return f"{error.kind}: {error}"
-
-
-def clip_reward(reward: float) -> float:
-    """Return ``reward`` clipped to [-1, 1]."""
-    return max(-1.0, min(1.0, float(reward)))

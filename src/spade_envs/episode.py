@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from spade_envs.batching import clip_reward
 from spade_envs.models.base import Message
+from spade_envs.returns import ReturnMode, episode_return
 
 if TYPE_CHECKING:
     from spade_envs.sandbox import Program
-
-ReturnMode = Literal["final", "sum", "discounted"]
 
 HINT_TEMPLATE = "\n\nHint: {hint}"
 """Appended to the first observation of a hinted episode."""
@@ -146,21 +144,3 @@ class Episode:
             "stop": None if self.stop is None else str(self.stop),
             "error": self.error,
         }
-
-
-def episode_return(
-    rewards: Sequence[float], terminated: bool, mode: ReturnMode = "final", discount: float = 1.0
-) -> float:
-    """Return what an episode earns, in [-1, 1].
-
-    Args:
-        rewards: the reward of every step, in order.
-        terminated: whether the program ended the episode itself (not a limit, not an error).
-        mode: ``final``: the last reward, 0 unless terminated; ``sum``: all rewards; ``discounted``: the reward of
-            step t times ``discount ** t``.
-        discount: used by ``discounted`` only.
-    """
-    if mode == "final":
-        return clip_reward(rewards[-1]) if terminated and rewards else 0.0
-    factor = discount if mode == "discounted" else 1.0
-    return clip_reward(sum(clip_reward(reward) * factor**index for index, reward in enumerate(rewards)))

@@ -15,18 +15,17 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from spade_envs.batching import clip_reward, describe, run_operations
+from spade_envs.batching import describe, run_operations
 from spade_envs.episode import (
     HINT_TEMPLATE,
     Episode,
     PlayConfig,
     PlayStep,
     PlayTask,
-    ReturnMode,
     StopReason,
-    episode_return,
 )
 from spade_envs.models.base import ChatModel, Completion, Sampling
+from spade_envs.returns import ReturnMode, clip_reward, episode_return
 from spade_envs.sandbox.types import (
     Operation,
     Outcome,

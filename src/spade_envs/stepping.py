@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 import gymnasium
 import numpy as np
 
-from spade_envs.batching import clip_reward, describe
+from spade_envs.batching import describe
 from spade_envs.episode import HINT_TEMPLATE
 from spade_envs.record import EnvironmentRecord
+from spade_envs.returns import clip_reward
 from spade_envs.sandbox.types import (
     IsolationLevel,
     ProgramError,

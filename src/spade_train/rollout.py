@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import dataclasses
 import random
-import time
 from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from spade_envs.laps import Laps
 from spade_envs.play import Episode, PlayConfig, PlayTask, StopReason, advance_episodes, start_episodes, stop_episodes
 from spade_envs.record import EnvironmentRecord
 from spade_envs.sandbox.types import ProgramError
@@ -59,13 +59,7 @@ class Rollout:
     def run(self, plan: Plan, sampler: Sampler) -> Cycle:
         """Run one cycle. The same plan, policy and sampler state give the same rows."""
         rng = random.Random(plan.seed)
-        seconds: dict[str, float] = {}
-        clock = time.perf_counter()
-
-        def lap(stage: str) -> None:
-            nonlocal clock
-            now = time.perf_counter()
-            seconds[stage], clock = now - clock, now
+        lap = Laps()
 
         asked = self._ask(plan.designs, rng)
         samples = sampler.sample([ids for _, ids in asked], self.config.design_tokens) if plan.designs else []
@@ -80,7 +74,7 @@ class Rollout:
                 one.program.close()
         lap("play")
         self._pay(written)
-        return Cycle(self._fill([one.row for one in written] + rows), written, played, seconds)
+        return Cycle(self._fill([one.row for one in written] + rows), written, played, lap.seconds)
 
     def _ask(self, designs: Sequence[Design], rng: random.Random) -> list[tuple[DesignPrompt, list[int]]]:
         """Return the prompts: all programs for one document answer the same one, so that they can be compared."""

@@ -14,6 +14,7 @@ from spade_envs.corpus import Document
 from spade_envs.designer.attempt import Attempt, DesignPrompt
 from spade_envs.designer.contradictions import MemoryContradictions
 from spade_envs.designer.prompts import PromptSet, PromptSetError
+from spade_envs.laps import Laps
 from spade_envs.record import EnvironmentRecord, source_id
 from spade_envs.source_text.extract import extract_program
 from spade_envs.validation import ValidationConfig, validate
@@ -85,13 +86,7 @@ class Designer:
         Raises:
             SandboxError: if the sandbox itself fails; whatever the program does is the attempt's reason.
         """
-        seconds: dict[str, float] = {}
-        clock = time.perf_counter()
-
-        def lap(stage: str) -> None:
-            nonlocal clock
-            now = time.perf_counter()
-            seconds[stage], clock = now - clock, now
+        lap = Laps()
 
         document = prompt.document
         extracted = extract_program(text)
@@ -106,7 +101,7 @@ class Designer:
             mends=extracted.mends,
             reason="the reply holds no program (no class, fenced or bare)",
             cause="no_code",
-            seconds=seconds,
+            seconds=lap.seconds,
         )
         if not extracted.source:
             return attempt

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from spade_envs.episode import ReturnMode
+from spade_envs.returns import ReturnMode
 from spade_envs.validation.finding import Severity
 
 

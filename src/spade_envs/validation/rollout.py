@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from spade_envs.episode import episode_return
+from spade_envs.returns import episode_return
 from spade_envs.sandbox import Program
 from spade_envs.sandbox.types import (
     Operation,

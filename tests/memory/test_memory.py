@@ -302,3 +302,16 @@ def test_a_closed_memory_says_so(tmp_path: Path) -> None:
 def test_capacity_must_be_positive(tmp_path: Path, capacity: int) -> None:
     with pytest.raises(ValueError, match="capacity"):
         Memory.open(tmp_path, capacity=capacity)
+
+
+def test_plays_are_stored_with_the_round_or_not_at_all(memory: Memory) -> None:
+    record = variant(1)
+    memory.commit_round(
+        "r", 0, [record], {"round": 0}, plays=[(record.id, [1.0, 0.0], False), (record.id, [1.0], True)]
+    )
+    played = memory.get(record.id).statistics
+    assert (played.plain_plays, played.plain_wins, played.hinted_plays, played.regret) == (2, 1, 1, 0.5)
+    with pytest.raises(KeyError):
+        memory.commit_round("r", 1, [], {"round": 1}, plays=[(record.id, [1.0], False), ("0" * 64, [1.0], False)])
+    assert memory.progress("r") == (1, {"round": 0})
+    assert memory.get(record.id).statistics == played

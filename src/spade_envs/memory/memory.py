@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from ..record import EnvironmentRecord, source_id
 from . import lexical, selection
 from .database import StoreError, UnknownRecord, has_log
-from .store import Store
+from .store import Plays, Store
 
 if TYPE_CHECKING:
     from .embed import Embedder
@@ -126,14 +126,21 @@ class Memory:
         return self._store.add([record], run) == 1
 
     def commit_round(
-        self, run: str, round_index: int, records: Sequence[EnvironmentRecord], state: Mapping[str, Any] | None = None
+        self,
+        run: str,
+        round_index: int,
+        records: Sequence[EnvironmentRecord],
+        state: Mapping[str, Any] | None = None,
+        *,
+        plays: Sequence[Plays] = (),
     ) -> int:
-        """Store a round's records and the run's progress in one transaction; return how many records were new.
+        """Store a round's records, plays and the run's progress in one transaction; return how many records were new.
 
         Raises:
-            ValueError: if this round of the run is committed already; nothing is stored then.
+            ValueError: if this round of the run is committed already, or a return is not finite. KeyError: for plays
+                of an unknown record. Nothing is stored then.
         """
-        return self._store.commit_round(run, round_index, records, state or {})
+        return self._store.commit_round(run, round_index, records, state or {}, plays)
 
     def progress(self, run: str) -> tuple[int, dict[str, Any]]:
         """Return (index of the run's next round, state of its last one); (0, {}) for an unknown run."""

@@ -14,6 +14,9 @@ from .database import Database, UnknownRecord
 from .lexical import fingerprint
 from .selection import Standing
 
+Plays = tuple[str, Sequence[float], bool]
+"""Returns of episodes of one record: (the record's id, the returns, whether the hint was given)."""
+
 _LARGEST = 2**63 - 1  # that SQLite can count
 _SUM_COLUMNS = "plain_plays, plain_return, plain_wins, hinted_plays, hinted_return, hinted_wins"
 
@@ -31,10 +34,16 @@ class Store:
             return _insert(connection, rows, tick)
 
     def commit_round(
-        self, run: str, round_index: int, records: Sequence[EnvironmentRecord], state: Mapping[str, Any]
+        self,
+        run: str,
+        round_index: int,
+        records: Sequence[EnvironmentRecord],
+        state: Mapping[str, Any],
+        plays: Sequence[Plays] = (),
     ) -> int:
-        """Insert records and the run's progress together; see :meth:`Memory.commit_round`."""
+        """Insert records, plays and the run's progress together; see :meth:`Memory.commit_round`."""
         rows = [_row(record, run) for record in records]
+        played = [(id, _finite(returns), hinted) for id, returns, hinted in plays]
         text = json.dumps(dict(state))
         with self.database.write() as (connection, tick):
             following, _ = progress_of(connection, run)
@@ -46,7 +55,10 @@ class Store:
             connection.execute(
                 "INSERT INTO runs (run, round, state, at) VALUES (?, ?, ?, ?)", (_text(run), round_index, text, tick)
             )
-            return _insert(connection, rows, tick)
+            new = _insert(connection, rows, tick)
+            for id, values, hinted in played:
+                _insert_plays(connection, id, values, hinted, run, round_index, tick)
+            return new
 
     def progress(self, run: str) -> tuple[int, dict[str, Any]]:
         """Return (next round index, state of the last committed round)."""
@@ -55,17 +67,9 @@ class Store:
 
     def record_plays(self, id: str, returns: Sequence[float], *, hinted: bool, run: str, step: int) -> None:
         """Append one row for each return."""
-        values = [float(value) for value in returns]
-        if not all(map(math.isfinite, values)):
-            raise ValueError(f"returns must be finite numbers, got {values}")
+        values = _finite(returns)
         with self.database.write() as (connection, tick):
-            found = connection.execute("SELECT seq FROM records WHERE id = ?", (id,)).fetchone()
-            if found is None:
-                raise UnknownRecord(f"no record {id!r} in {self.database.file}; add the record before its plays")
-            connection.executemany(
-                "INSERT INTO plays (record, hinted, value, run, step, at) VALUES (?, ?, ?, ?, ?, ?)",
-                [(found[0], int(hinted), value, _text(run), int(step), tick) for value in values],
-            )
+            _insert_plays(connection, id, values, hinted, run, step, tick)
 
     def archive(self, ids: Iterable[str], run: str) -> None:
         """Flag records as archived."""
@@ -208,6 +212,18 @@ def _insert(connection: sqlite3.Connection, rows: Sequence[tuple[list[Any], str]
     return added
 
 
+def _insert_plays(
+    connection: sqlite3.Connection, id: str, values: Sequence[float], hinted: bool, run: str, step: int, tick: int
+) -> None:
+    found = connection.execute("SELECT seq FROM records WHERE id = ?", (id,)).fetchone()
+    if found is None:
+        raise UnknownRecord(f"no record {id!r} in this memory; add the record before its plays")
+    connection.executemany(
+        "INSERT INTO plays (record, hinted, value, run, step, at) VALUES (?, ?, ?, ?, ?, ?)",
+        [(found[0], int(hinted), value, _text(run), int(step), tick) for value in values],
+    )
+
+
 def _row(record: EnvironmentRecord, run: str) -> tuple[list[Any], str]:
     values = record.to_dict()
     statistics = values.pop("statistics")
@@ -219,6 +235,13 @@ def _row(record: EnvironmentRecord, run: str) -> tuple[list[Any], str]:
         raise ValueError(f"report and meta of {record.env_id} must be JSON-safe: {error}") from error
     texts = [_text(text) for text in (record.id, record.name, record.kind, record.skill, record.generator, run)]
     return [*texts, int(record.proven), fingerprint(record.source), *statistics.values()], body
+
+
+def _finite(returns: Sequence[float]) -> list[float]:
+    values = [float(value) for value in returns]
+    if not all(map(math.isfinite, values)):
+        raise ValueError(f"returns must be finite numbers, got {values}")
+    return values
 
 
 def _select(connection: sqlite3.Connection, clause: str, values: Sequence[Any]) -> list[EnvironmentRecord]:

@@ -23,11 +23,16 @@ from spade_envs.validation.policies import tool_call
         ("A) 4\nB) 5\nC) 6", ["A", "B", "C"]),
         ("Is it so (yes/no)?", ["yes", "no"]),
         ("Exits: east, north.", ["east", "north"]),
+        ("Begin by typing 'start' or \"go on\" at John's.", ["start", "go on"]),
         ("Nothing here", []),
     ],
 )
 def test_options(text: str, expected: list[str]) -> None:
     assert list(options.options(text))[: len(expected)] == expected
+
+
+def test_words_have_no_quotes_around_them() -> None:
+    assert options.words("Don't type 'start' at dogs' houses") == ["Don't", "type", "start", "at", "dogs", "houses"]
 
 
 def test_examples_leave_placeholders_out() -> None:

@@ -12,13 +12,14 @@ from functools import lru_cache
 _BOXED = re.compile(r"\\boxed\{\{?([^{}]{1,80})\}")
 _TAGGED = re.compile(r"<answer>([^<>]{1,80})</answer>")
 _NUMBER = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?!\w)")
-_WORD = re.compile(r"[A-Za-z][A-Za-z']*")
+_WORD = re.compile(r"[A-Za-z]+(?:'[A-Za-z]+)*")
 _LISTED = re.compile(
     r"(?:choose|choices?|options?|actions?|commands?|verbs?|moves?|exits?|suspects?|one of|allowed|answer|reply|"
     r"respond|from|among|either|letters?|say|type|use|pick|play)\b(?: with| from| are| is| of)?\s*:?\s*"
     r"([^.\n?!]{3,300})",
     re.IGNORECASE,
 )
+_QUOTED = re.compile(r"(?<!\w)(?:'([a-z][\w -]{0,29})'|\"([a-z][\w -]{0,29})\"|`([a-z][\w -]{0,29})`)(?!\w)")
 _SLASHED = re.compile(r"\b[\w-]+(?:\s?[/|]\s?[\w-]+)+\b")
 _LETTERED = re.compile(r"(?:^|[\n(;,]\s*|\s{2,})([A-Z]|\d{1,2})[.):]\s", re.MULTILINE)
 _LEADING = re.compile(r"\A(?:(?:with|one of|either|from|among|the)\s+)+", re.IGNORECASE)
@@ -79,4 +80,6 @@ def options(text: str) -> tuple[str, ...]:
         parts = [part for part in parts if 0 < len(part) <= 30 and "\\" not in part and len(part.split()) <= 3]
         if len(parts) >= 2:
             found += parts
+    if not found:
+        found = [match[match.lastindex or 0] for match in _QUOTED.finditer(text)]
     return tuple(dict.fromkeys(found))[:MAX_OPTIONS]

@@ -13,9 +13,11 @@ from spade_envs.sandbox.types import (
     ProgramTimeout,
     ProtocolViolation,
 )
+from spade_envs.validation.advice import PARSE, SHAPE, advice, with_line
 from spade_envs.validation.evidence import Evidence
 from spade_envs.validation.finding import Finding, Severity
 from spade_envs.validation.policies import GENERAL
+from spade_envs.validation.rollout import Rollout
 from spade_envs.validation.shown import error_evidence, play_evidence, quoted, shorten
 
 _CALLED = {
@@ -27,11 +29,13 @@ _CALLED = {
 }
 _EXPECTED = {
     "make": "The class must be constructible without arguments: give every parameter of __init__ a default.",
-    "reset": "reset(seed=None) must return (observation: str, info: dict) for every integer seed.",
+    "reset": "End reset(seed=None) with `return observation, {}`: a str and a dict, for every integer seed.",
     "solution": "solution() must return a str or a list of str: the answer, or the actions that win from here.",
     "hint": "hint() must return a str.",
     "tools": "get_tools() must return a list of OpenAI function schemas.",
 }
+_DISTINCT = 3
+"""Faults of step() that are reported at once, so that a repair does not uncover them one by one."""
 _MISMATCH = (
     "unexpected keyword argument",
     "required positional argument",
@@ -67,7 +71,8 @@ def contract(evidence: Evidence) -> list[Finding]:
                 expected = _EXPECTED[name]
                 if name == "make" and "argument" not in str(error):
                     expected = "Set every attribute before it is used; draw the puzzle in reset()."
-                reason = f"{_CALLED[name]} failed on seed {entry.seed}: {error}. {expected}"
+                expected = advice(error, expected, evidence.info.class_name)
+                reason = f"{_CALLED[name]} failed on seed {entry.seed}: {with_line(error, evidence.source)}. {expected}"
                 severity = Severity.WARN if name == "hint" else Severity.REFUSE
                 proof = {"seed": entry.seed, "call": name, **error_evidence(error)}
                 findings.append(Finding("contract", severity, reason, proof))
@@ -78,15 +83,18 @@ def contract(evidence: Evidence) -> list[Finding]:
     failed = [(r.error, r) for r in evidence.rollouts if r.error is not None and r.policy not in GENERAL]
     if not failed or any(finding.severity is Severity.REFUSE for finding in findings):
         return findings
-    error, rollout = min(failed, key=lambda pair: (len(pair[1].actions), pair[1].policy, pair[1].seed))
-    action = quoted(rollout.actions[-1]) if rollout.actions else ""
-    reason = (
-        f"step({action}) failed: {error}. step() must accept any text: parse inside try/except or with a regular "
-        "expression, and answer an unusable action with an observation, reward 0.0 and the turn counted. It returns "
-        "(observation: str, reward: float, terminated: bool, truncated: bool, info: dict)."
-    )
-    proof = {**play_evidence(rollout), **error_evidence(error), "plays": len(failed)}
-    return [*findings, Finding("contract", Severity.REFUSE, reason, proof)]
+    failed.sort(key=lambda pair: (len(pair[1].actions), pair[1].policy, pair[1].seed))
+    distinct: dict[tuple[str, int], tuple[ProgramError, Rollout]] = {}
+    for error, rollout in failed:
+        fault = (error.exception, error.line) if isinstance(error, ProgramRaised) else (error.kind, 0)
+        distinct.setdefault(fault, (error, rollout))
+    for error, rollout in list(distinct.values())[:_DISTINCT]:
+        action = quoted(rollout.actions[-1]) if rollout.actions else ""
+        expected = advice(error, PARSE if isinstance(error, ProgramRaised) else SHAPE, evidence.info.class_name)
+        reason = f"step({action}) failed: {with_line(error, evidence.source)}. {expected}"
+        proof = {**play_evidence(rollout), **error_evidence(error), "plays": len(failed)}
+        findings.append(Finding("contract", Severity.REFUSE, reason, proof))
+    return findings
 
 
 def termination(evidence: Evidence) -> list[Finding]:

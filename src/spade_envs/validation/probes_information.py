@@ -82,7 +82,9 @@ def _revealed(rollouts: list[Rollout]) -> bool:
 
 
 def leak(evidence: Evidence) -> list[Finding]:
-    """The first observation does not give the answer away."""
+    """The first observation does not give the answer away. What solution() says and step() never pays is no answer."""
+    if not any(play.rewards and max(play.rewards) > 0 for plays in evidence.solution_plays.values() for play in plays):
+        return []
     kinds: dict[Occurrence, list[SeedSurvey]] = defaultdict(list)
     solved = [entry for entry in evidence.survey if entry.solution]
     for entry in solved:

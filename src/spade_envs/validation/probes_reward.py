@@ -5,6 +5,7 @@ from __future__ import annotations
 import statistics
 
 from spade_envs.sandbox.types import ProgramError, ProgramRaised
+from spade_envs.validation.advice import PARSE, advice, with_line
 from spade_envs.validation.evidence import Evidence, mean_return
 from spade_envs.validation.finding import Finding, Severity
 from spade_envs.validation.policies import GENERAL, HUGE, KnowNothing
@@ -60,11 +61,8 @@ def malformed(evidence: Evidence) -> list[Finding]:
         action, error = raised[0]
         # A player's turn holds some thousand tokens: what only megabytes break costs that player its episode, no more.
         severity = Severity.WARN if action in HUGE else Severity.REFUSE
-        reason = (
-            f"step({quoted(action)}) failed: {error}. step() must accept any text: parse with a regular expression or "
-            "inside try/except (ValueError, OverflowError, KeyError, IndexError), and answer an unusable action with "
-            "an observation and reward 0.0."
-        )
+        expected = advice(error, PARSE, evidence.info.class_name)
+        reason = f"step({quoted(action)}) failed: {with_line(error, evidence.source)}. {expected}"
         shown = [shorten(action) for action, _ in raised][:8]
         proof = {"seed": seed, "actions": shown, "message": shorten(str(error), 300)}
         findings.append(Finding("malformed", severity, reason, proof))

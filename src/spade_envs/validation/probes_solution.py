@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 from spade_envs.record import WIN_RETURN
+from spade_envs.validation.advice import advice, with_line
 from spade_envs.validation.evidence import Evidence
 from spade_envs.validation.finding import Finding, Severity
 from spade_envs.validation.shown import play_evidence, shorten
+
+_EXACT = (
+    "solution() must return exactly the text that step() accepts (or a list of such texts), without explanation, "
+    "computed from the same state."
+)
 
 
 def solution(evidence: Evidence) -> list[Finding]:
@@ -48,7 +54,7 @@ def _solution_errors(evidence: Evidence) -> bool:
 def _why(evidence: Evidence, seed: int) -> str:
     plays = evidence.solution_plays[seed]
     if (error := plays[0].error) is not None:
-        return f"step() failed: {error}."
+        return f"step() failed: {with_line(error, evidence.source)}. {advice(error, _EXACT, evidence.info.class_name)}"
     best = max(plays, key=lambda play: max(play.rewards, default=0.0))
     rewards = best.rewards
     high, last = max(rewards, default=0.0), rewards[-1] if rewards else 0.0
@@ -70,7 +76,13 @@ def _why(evidence: Evidence, seed: int) -> str:
     if last > 0:
         return f"it earns {last:g} at most. Full success must pay 1.0."
     return (
-        f"it earns nothing raw, boxed or in <answer> tags ({shorten(' | '.join(best.actions), 100)!r} was answered by "
-        f"{shorten(best.observation, 120)!r}). solution() must return exactly the text that step() accepts, without "
-        "explanation, computed from the same state."
+        f"it earns nothing raw, boxed or in <answer> tags ({_shown(best.actions)} was answered by "
+        f"{shorten(best.observation, 120)!r}). {_EXACT}"
     )
+
+
+def _shown(actions: list[str]) -> str:
+    """The actions of a play in few words: one, one again and again, or the first of several."""
+    if len(set(actions)) == 1:
+        return repr(shorten(actions[0], 100)) + (f", {len(actions)} times," if len(actions) > 1 else "")
+    return repr(shorten(" | ".join(actions), 100))

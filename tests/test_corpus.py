@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spade_envs.corpus import Corpus, CorpusError, Document, cut_words, permuted
+from spade_envs.corpus.hub_rows import HubSpec, parse_spec
 
 
 def _lines(path: Path, *rows: object) -> Path:
@@ -160,3 +161,139 @@ def test_cutting_by_words(words: list[str], limit: int) -> None:
     cut = cut_words(text, limit)
     assert cut.split() == words[:limit]
     assert text.startswith(cut)
+
+
+def test_documents_that_repeat_are_left_out_and_counted(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    texts = ["one two", "three", " one\n\n two ", "One two", "three"]
+    path = _lines(tmp_path / "a.jsonl", *({"text": text} for text in texts))
+    with caplog.at_level(logging.WARNING):
+        corpus = Corpus.open(path)
+    assert [document.text for document in corpus] == ["one two", "three", "One two"]
+    assert dict(corpus.skipped) == {"repeating another document": 2}
+    assert "line 3 skipped: repeats line 1" in caplog.text
+    assert [document.text for document in Corpus.open(path, deduplicate=False)] == texts
+    folder = tmp_path / "texts"
+    folder.mkdir()
+    for number, text in enumerate(texts):
+        (folder / f"{number}.txt").write_text(text)
+    assert [document.id for document in Corpus.open(folder)] == ["0.txt", "1.txt", "3.txt"]
+    pyarrow.parquet.write_table(pyarrow.table({"text": texts}), tmp_path / "a.parquet")
+    assert [document.id for document in Corpus.open(tmp_path / "a.parquet")] == [
+        f"a.parquet:{row}" for row in (0, 1, 3)
+    ]
+
+
+def _zstd(path: Path, content: bytes) -> Path:
+    with pyarrow.output_stream(str(path), compression="zstd") as packed:
+        packed.write(content)
+    return path
+
+
+def test_zstd_reads_like_the_plain_file(tmp_path: Path) -> None:
+    plain = _lines(tmp_path / "a.jsonl", *({"text": f"document {number}"} for number in range(50)))
+    packed = _zstd(tmp_path / "a.jsonl.zst", plain.read_bytes())
+    assert list(Corpus.open(packed))[7].text == "document 7"
+    assert Corpus.open(packed).fingerprint == Corpus.open(plain).fingerprint
+    packed.write_bytes(packed.read_bytes()[:-6])
+    with pytest.raises(CorpusError, match="whole zstd"):
+        Corpus.open(packed)
+
+
+def _written_files(folder: Path) -> dict[str, int]:
+    return {file.name: file.stat().st_mtime_ns for file in folder.iterdir()}
+
+
+@pytest.mark.parametrize("form", ["jsonl", "gz", "zst", "parquet"])
+def test_what_the_cache_keeps_gives_the_same_corpus_and_is_made_anew_when_the_file_changes(
+    form: str, tmp_path: Path
+) -> None:
+    def write(rows: list[dict[str, object]]) -> Path:
+        content = "".join(json.dumps(row) + "\n" for row in rows).encode()
+        if form == "gz":
+            (tmp_path / "a.jsonl.gz").write_bytes(gzip.compress(content))
+            return tmp_path / "a.jsonl.gz"
+        if form == "zst":
+            return _zstd(tmp_path / "a.jsonl.zst", content)
+        if form == "parquet":
+            pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows), tmp_path / "a.parquet", row_group_size=3)
+            return tmp_path / "a.parquet"
+        (tmp_path / "a.jsonl").write_bytes(content)
+        return tmp_path / "a.jsonl"
+
+    cache = tmp_path / "cache"
+    rows: list[dict[str, object]] = [{"id": f"d{number}", "text": f"text {number % 8}"} for number in range(10)]
+    path = write(rows)
+    first = Corpus.open(path, cache=cache)
+    kept = set(_written_files(cache))
+    assert kept
+    again = Corpus.open(path, cache=cache)
+    assert set(_written_files(cache)) == kept
+    assert list(again) == list(first) == list(Corpus.open(path))
+    assert again.fingerprint == first.fingerprint == Corpus.open(path).fingerprint
+    assert dict(again.skipped) == dict(first.skipped) == {"repeating another document": 2}
+    path = write([*rows, {"id": "new", "text": "another"}])
+    assert len(Corpus.open(path, cache=cache)) == len(first) + 1
+    assert set(_written_files(cache)) > kept
+
+
+def test_a_damaged_index_is_made_again(tmp_path: Path) -> None:
+    path, cache = _lines(tmp_path / "a.jsonl", {"text": "one"}, {"text": "two"}), tmp_path / "cache"
+    Corpus.open(path, cache=cache)
+    (index,) = cache.iterdir()
+    for damage in (b"", b"PK\x03\x04 nothing", index.read_bytes()[:100]):
+        index.write_bytes(damage)
+        assert [document.text for document in Corpus.open(path, cache=cache)] == ["one", "two"]
+        assert Corpus.open(path, cache=cache).fingerprint
+
+
+def test_small_files_leave_nothing_in_the_users_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "home"))
+    Corpus.open(_lines(tmp_path / "a.jsonl", {"text": "one"}))
+    assert not (tmp_path / "home").exists()
+
+
+def test_a_dataset_folder_is_streamed_once(tmp_path: Path) -> None:
+    pytest.importorskip("datasets")
+    folder, cache = tmp_path / "data", tmp_path / "cache"
+    folder.mkdir()
+    _lines(folder / "train.jsonl", *({"text": f"text {number}", "n": number} for number in range(6)))
+    corpus = Corpus.open(f"hf:{folder}", cache=cache)
+    assert [document.text for document in corpus] == [f"text {number}" for number in range(6)]
+    assert corpus[3].meta == {"n": 3}
+    kept = _written_files(cache)
+    assert list(Corpus.open(f"hf:{folder}::train", cache=cache)) == list(corpus)
+    assert len(Corpus.open(f"hf:{folder}::train[:2]", cache=cache)) == 2
+    assert list(Corpus.open(f"hf:{folder}", cache=cache)) == list(corpus)
+    assert {name for name in _written_files(cache) if name in kept} == set(kept)
+    with pytest.raises(CorpusError, match="cannot be read as a dataset"):
+        Corpus.open(f"hf:{folder}::test", cache=cache)
+
+
+def test_a_dataset_saved_to_disk(tmp_path: Path) -> None:
+    datasets = pytest.importorskip("datasets")
+    stored = datasets.Dataset.from_list([{"orig_doc": "one"}, {"orig_doc": "two"}])
+    stored.save_to_disk(str(tmp_path / "one"))
+    datasets.DatasetDict({"train": stored}).save_to_disk(str(tmp_path / "split"))
+    for name in ("one", "split"):
+        corpus = Corpus.open(f"hf:{tmp_path / name}", cache=tmp_path / "cache")
+        assert [document.text for document in corpus] == ["one", "two"]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("hf:a/b", HubSpec("a/b", None, "train", None)),
+        ("hf:a/b:en", HubSpec("a/b", "en", "train", None)),
+        ("hf:a/b:en:validation", HubSpec("a/b", "en", "validation", None)),
+        ("hf:a/b::test[:100]", HubSpec("a/b", None, "test", 100)),
+        ("hf:a/b[:5]", HubSpec("a/b", None, "train", 5)),
+    ],
+)
+def test_names_of_datasets(text: str, expected: HubSpec) -> None:
+    assert parse_spec(text) == expected
+
+
+@pytest.mark.parametrize("text", ["hf:", "hf:a/b:c:d:e", "hf:a/b[5]"])
+def test_names_that_are_no_dataset(text: str) -> None:
+    with pytest.raises(CorpusError, match="expected hf:OWNER/NAME"):
+        Corpus.open(text)

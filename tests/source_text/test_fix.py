@@ -69,3 +69,25 @@ def test_braces_and_escapes(old: str, new: str, word: str) -> None:
 def test_what_cannot_be_mended_comes_back(text: str) -> None:
     fixed = fix_source(text)
     assert fixed.source == text or fixed.mends
+
+
+@pytest.mark.parametrize(
+    ("text", "mended"),
+    [
+        ("""f'{"name": "look"}'""", """f'{{"name": "look"}}'"""),
+        ("""f'<call>{"name": "look", "to": {x}}</call>'""", """f'<call>{{"name": "look", "to": {x}}}</call>'"""),
+        ("""f'{x}: {"a": {"b": 1}, "c": {x:>3}}'""", """f'{x}: {{"a": {{"b": 1}}, "c": {x:>3}}}'"""),
+        ("""f'{{"a": {x}}} {"b": 2}'""", """f'{{"a": {x}}} {{"b": 2}}'"""),
+    ],
+)
+def test_objects_in_f_strings_are_literal(text: str, mended: str) -> None:
+    fixed = fix_source(f"x = 1\n\n\nclass AEnv:\n    text = {text}\n")
+    assert fixed.source == f"x = 1\n\n\nclass AEnv:\n    text = {mended}\n"
+    assert fixed.mends == ("single braces of JSON objects doubled",)
+    x = 1  # noqa: F841  read by the text
+    assert '"' in eval(mended)
+
+
+@pytest.mark.parametrize("text", ["""f'{"a":>3}'""", """f'{"a"}'""", """f'{{"a": 1}}'""", """'{"a": 1}'"""])
+def test_fields_that_work_are_left(text: str) -> None:
+    assert fix_source(f"class AEnv:\n    text = {text}\n").mends == ()

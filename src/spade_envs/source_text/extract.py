@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from itertools import islice
 
 from spade_envs.source_text.mend import mend_source
+from spade_envs.source_text.thoughts import without_thoughts
 
 _FENCE = re.compile(r"[ \t]*(`{3,}|~{3,})[ \t]*([\w+.#-]*)[^`\n]*\Z")
 _PYTHON_TAGS = ("", "python", "python3", "py", "python-repl")
@@ -39,14 +40,10 @@ class Extracted:
 def extract_program(text: str) -> Extracted:
     """Return the program in ``text``: the last complete fenced block that defines a class, else bare source.
 
-    Text up to a closing ``</think>`` is reasoning and is not looked at. The result need not be valid Python.
+    Thoughts (``<think>…</think>``) are not looked at. The result need not be valid Python.
     """
     answer = text.replace("\r\n", "\n").replace("\r", "\n").removeprefix("\ufeff")
-    before, found, after = answer.partition("</think>")
-    if found:
-        answer = after
-    elif before.lstrip().startswith("<think>"):
-        return Extracted("")  # still reasoning when it stopped
+    answer = without_thoughts(answer)
     source, mends = _fenced(answer)
     if not source and not mends:
         source, mends = _bare(answer)

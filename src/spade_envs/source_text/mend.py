@@ -1,7 +1,8 @@
 """Repairs of faults that models make with braces, applied only where the program could not work as it stands.
 
 Each repair needs proof that the text is wrong: it does not parse, it builds a set of dictionaries (which always
-raises), it formats a name that is bound nowhere, or it holds the control character that ``"\\b"`` is.
+raises), it formats a name that is bound nowhere or an object's key (``f'{"name": 1}'``, which always raises), or it
+holds the control character that ``"\\b"`` is.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ _BOXED_FIELD = re.compile(r"(boxed)\{([^{}]*)\}(?!\})")
 _FORMATTED = re.compile(r"(?i)\b(?:f|rf|fr)[\"']")
 _BACKSPACE = re.compile(r"(?<!\\)(?:\\\\)*\\boxed")
 _LONE_CLOSE = re.compile(r"(?<!\})\}(?!\})")
+_OBJECT = re.compile(r"(?<!\{)\{\s*([\"'])[^\"'{}\n]*\1\s*:[ ]")
+"""The beginning of a JSON object. As a replacement field its format begins with a blank, which texts do not have."""
 _PROVIDED = {"TextEnv", "ToolEnv", "ToolUseBaseEnv", "TerminalBaseEnv", "__name__", "__file__", "__doc__"}
 
 
@@ -28,6 +31,7 @@ def mend_source(source: str) -> tuple[str, tuple[str, ...]]:
     if tree is None:
         return source, tuple(mends)
     for repair, possible in ((_undouble, "{{" in source), (_escape_boxed, _BACKSPACE.search(source)),
+                             (_double_objects, _OBJECT.search(source)),
                              (_double_fields, _FORMATTED.search(source))):  # fmt: skip
         if not possible:  # a glance at the text saves walking the tree of most programs
             continue
@@ -139,6 +143,48 @@ def _double_fields(source: str, tree: ast.Module) -> tuple[str, str]:
         changed = _edit(text, {span}, rb"(?<!\{)\{(" + names + rb")\}(?!\})", rb"{{\1}}")
         text = changed.encode()
     return changed, "single braces of unbound names doubled" if spans else ""
+
+
+def _double_objects(source: str, tree: ast.Module) -> tuple[str, str]:
+    """``f'{"name": {x}}'`` was meant as a JSON object: braces that a key follows are doubled, others are fields."""
+    text = source.encode()
+    offsets = _line_offsets(text)
+    spans = {_span(node, offsets) for node in _strings(tree) if isinstance(node, ast.JoinedStr) and _formats_key(node)}
+    for start, end in sorted(spans, reverse=True):
+        text = text[:start] + _objects_doubled(text[start:end].decode()).encode() + text[end:]
+    return text.decode(), "single braces of JSON objects doubled" if spans else ""
+
+
+def _formats_key(node: ast.JoinedStr) -> bool:
+    for part in ast.walk(node):
+        if isinstance(part, ast.FormattedValue) and isinstance(part.format_spec, ast.JoinedStr):
+            first = part.format_spec.values[0] if part.format_spec.values else None
+            key = isinstance(part.value, ast.Constant) and isinstance(part.value.value, str)
+            if key and isinstance(first, ast.Constant) and str(first.value).startswith(" "):
+                return True
+    return False
+
+
+def _objects_doubled(text: str) -> str:
+    """Double the braces of objects in the text of an f-string; doubled ones and other fields stay."""
+    objects = {match.start() for match in _OBJECT.finditer(text)}
+    doubled: list[int] = []
+    open_: list[int] = []
+    place = 0
+    while place < len(text):
+        if place not in objects and text[place : place + 2] == "{{":
+            place += 2
+            continue
+        if text[place] == "{":
+            open_.append(place)
+        elif text[place] == "}" and open_:
+            start = open_.pop()
+            if start in objects:
+                doubled += [start, place]
+        place += 1
+    for place in sorted(doubled, reverse=True):
+        text = text[:place] + text[place] + text[place:]
+    return text
 
 
 def _strings(tree: ast.Module) -> Iterator[ast.expr]:

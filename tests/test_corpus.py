@@ -5,6 +5,8 @@ from __future__ import annotations
 import gzip
 import json
 import logging
+import os
+import time
 from pathlib import Path
 
 import pyarrow
@@ -259,12 +261,14 @@ def test_a_dataset_folder_is_streamed_once(tmp_path: Path) -> None:
     _lines(folder / "train.jsonl", *({"text": f"text {number}", "n": number} for number in range(6)))
     corpus = Corpus.open(f"hf:{folder}", cache=cache)
     assert [document.text for document in corpus] == [f"text {number}" for number in range(6)]
-    assert corpus[3].meta == {"n": 3}
+    assert corpus[3] == Document(f"{folder}:4", "text 3", {"n": 3})
     kept = _written_files(cache)
     assert list(Corpus.open(f"hf:{folder}::train", cache=cache)) == list(corpus)
     assert len(Corpus.open(f"hf:{folder}::train[:2]", cache=cache)) == 2
     assert list(Corpus.open(f"hf:{folder}", cache=cache)) == list(corpus)
-    assert {name for name in _written_files(cache) if name in kept} == set(kept)
+    files = _written_files(cache)
+    assert len(files) == 2 * len(kept)  # those of the two rows came to those of all
+    assert kept.keys() < files.keys()
     with pytest.raises(CorpusError, match="cannot be read as a dataset"):
         Corpus.open(f"hf:{folder}::test", cache=cache)
 
@@ -297,3 +301,15 @@ def test_names_of_datasets(text: str, expected: HubSpec) -> None:
 def test_names_that_are_no_dataset(text: str) -> None:
     with pytest.raises(CorpusError, match="expected hf:OWNER/NAME"):
         Corpus.open(text)
+
+
+def test_the_cache_forgets_what_nobody_used_for_a_month(tmp_path: Path) -> None:
+    path, cache = _lines(tmp_path / "a.jsonl", {"text": "one"}), tmp_path / "cache"
+    cache.mkdir()
+    for name, days in (("old.npz", 40), ("used.npz", 20), ("killed.tmp", 2)):
+        (cache / name).write_bytes(b"")
+        os.utime(cache / name, (time.time() - 86_400 * days, 0))
+    Corpus.open(path, cache=cache)
+    names = {file.name for file in cache.iterdir()}
+    assert names & {"old.npz", "used.npz", "killed.tmp"} == {"used.npz"}
+    assert len(names) == 2

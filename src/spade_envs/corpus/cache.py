@@ -51,7 +51,7 @@ def keyed_place(key: str, what: str, folder: Path | None) -> Path | None:
     digest = hashlib.blake2b(f"{_FORMAT}\0{key}\0{what}".encode("utf-8", "surrogatepass"), digest_size=16)
     target = folder / f"{digest.hexdigest()}.{what.split()[-1]}"
     with contextlib.suppress(OSError):
-        os.utime(target)
+        os.utime(target, (time.time(), target.stat().st_mtime))  # its time of change may be part of a key
     return target
 
 
@@ -75,5 +75,5 @@ def _prune(folder: Path) -> None:
     for file in folder.iterdir():
         with contextlib.suppress(OSError):
             limit = 86_400 if file.suffix == ".tmp" else _UNUSED
-            if now - file.stat().st_mtime > limit:
+            if now - file.stat().st_atime > limit:
                 file.unlink()

@@ -66,7 +66,7 @@ def open_hub(source: str, fields: Sequence[str], *, deduplicate: bool = True, ca
             builder = datasets.load_dataset_builder(spec.name, spec.config)
             version = f"{builder.config_id} {builder.hash}"
             rows = builder.as_streaming_dataset(split=spec.split)
-        place = keyed_place(f"{source}\0{version}", "dataset jsonl", cache)
+        place = keyed_place(f"{spec}\0{version}", "dataset jsonl", cache)
         if place is None:
             raise CorpusError(f"corpus {source} needs a folder for its copy, and the cache folder cannot be written")
         if not place.exists():
@@ -76,7 +76,7 @@ def open_hub(source: str, fields: Sequence[str], *, deduplicate: bool = True, ca
         raise
     except Exception as error:  # datasets raises errors of many libraries
         raise CorpusError(f"corpus {source} cannot be read as a dataset: {type(error).__name__}: {error}") from error
-    return JsonRows(place, source, fields, deduplicate=deduplicate, cache=cache)
+    return JsonRows(place, source, fields, label=spec.name, deduplicate=deduplicate, cache=cache)
 
 
 def _lines(rows: Iterable[Mapping[str, Any]], limit: int | None) -> Iterable[str]:

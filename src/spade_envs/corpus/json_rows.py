@@ -22,13 +22,22 @@ class JsonRows:
     """JSON lines: byte positions of the usable lines, read back with ``pread`` (safe after a fork)."""
 
     def __init__(
-        self, path: Path, name: str, fields: Sequence[str], *, deduplicate: bool = True, cache: Path | None = None
+        self,
+        path: Path,
+        name: str,
+        fields: Sequence[str],
+        *,
+        label: str = "",
+        deduplicate: bool = True,
+        cache: Path | None = None,
     ) -> None:
         """Find the usable lines, or read the index that an earlier opening left in the cache.
 
+        A document without an ``id`` gets ``label`` (the file's name, if empty) and the number of its line.
+
         A compressed file is unpacked once: into the cache if it is large, else into a temporary file.
         """
-        self.name, self._label, self._fields = name, path.name, tuple(fields)
+        self.name, self._label, self._fields = name, label or path.name, tuple(fields)
         self._file = _unpacked(path, cache) if path.suffix in PACKED_SUFFIXES else path.open("rb")
         place = place_for(path, f"lines {deduplicate} {' '.join(self._fields)} npz", cache)
         index = load_index(place)

@@ -51,7 +51,8 @@ def keyed_place(key: str, what: str, folder: Path | None) -> Path | None:
     digest = hashlib.blake2b(f"{_FORMAT}\0{key}\0{what}".encode("utf-8", "surrogatepass"), digest_size=16)
     target = folder / f"{digest.hexdigest()}.{what.split()[-1]}"
     with contextlib.suppress(OSError):
-        os.utime(target, (time.time(), target.stat().st_mtime))  # its time of change may be part of a key
+        # The time of change stays: it may be part of another key.
+        os.utime(target, ns=(time.time_ns(), target.stat().st_mtime_ns))
     return target
 
 

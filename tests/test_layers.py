@@ -12,7 +12,7 @@ ROOT = Path(spade_envs.__file__).parent
 ORDER = (
     *("terminal", "contract", "verify", "answers", "returns", "laps", "record", "sandbox", "source_text"),
     *("validation", "batching", "memory", "spaces", "corpus", "models", "episode", "stepping", "page", "env"),
-    *("vector", "registration", "designer", "play", "players", "cli"),
+    *("vector", "registration", "designer", "play", "streaming", "players", "calibration", "cli"),
 )
 
 

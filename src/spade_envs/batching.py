@@ -32,6 +32,18 @@ def run_operations(sandbox: Sandbox, requests: Sequence[tuple[Program, Operation
     return [by_key[key][index] for key, index in places]
 
 
+def own_hints(sandbox: Sandbox, wanted: Sequence[tuple[Program, int]]) -> list[str | None]:
+    """Return what each program hints at after a reset with that seed; None where it has no hint or fails."""
+    requests: list[tuple[Program, Operation]] = []
+    for program, seed in wanted:
+        session = program.new_session_number()
+        requests.append((program, Operation("make", session, {})))
+        requests.append((program, Operation("reset", session, seed)))
+        requests.append((program, Operation("hint", session)))
+        requests.append((program, Operation("close", session)))
+    return [outcome.value or None for outcome in run_operations(sandbox, requests)[2::4]]
+
+
 def describe(error: ProgramError) -> str:
     """Return an error of a program as one line, ``kind: message``."""
     return f"{error.kind}: {error}"

@@ -74,6 +74,7 @@ class PlayTask:
     hint: str | None = None
     key: str = ""
     arguments: Mapping[str, Any] = field(default_factory=dict)  # of the program's constructor
+    max_turns: int = 0  # fewer or more than the configuration's; 0: the configuration's
 
 
 class PlayStep(NamedTuple):

@@ -13,6 +13,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from spade_envs.batching import describe, run_operations
@@ -55,6 +57,7 @@ __all__ = [
     "play_episodes",
     "start_episodes",
     "stop_episodes",
+    "take_turn",
 ]
 
 TOOLS_TEMPLATE = (
@@ -92,7 +95,7 @@ def start_episodes(sandbox: Sandbox, tasks: Sequence[PlayTask], config: PlayConf
 
     A program that fails here gives an episode that has stopped with ``PROGRAM_ERROR``.
     """
-    episodes = [Episode(task, config, task.program.new_session_number()) for task in tasks]
+    episodes = [Episode(task, _bounded(config, task.max_turns), task.program.new_session_number()) for task in tasks]
     requests = []
     for episode in episodes:
         program, session = episode.task.program, episode.session
@@ -104,6 +107,12 @@ def start_episodes(sandbox: Sandbox, tasks: Sequence[PlayTask], config: PlayConf
         _begin(episode, outcomes[3 * index : 3 * index + 3])
     _close(sandbox, [episode for episode in episodes if episode.stop])
     return episodes
+
+
+@lru_cache(maxsize=64)
+def _bounded(config: PlayConfig, max_turns: int) -> PlayConfig:
+    """The configuration with a task's own turn limit: one object for equal limits, so that episodes share it."""
+    return config if max_turns in (0, config.max_turns) else replace(config, max_turns=max_turns)
 
 
 def _begin(episode: Episode, outcomes: Sequence[Outcome]) -> None:
@@ -207,17 +216,25 @@ def play_episodes(
         player = ModelPlayer(player, sampling)
     episodes = start_episodes(sandbox, tasks, config)
     while running := [episode for episode in episodes if episode.stop is None]:
-        replies = player.replies(running)
-        for episode, reply in zip(running, replies, strict=True):
-            if reply.error:
-                stop_episodes(sandbox, [episode], StopReason.MODEL_ERROR, reply.error)
-        answered = [(episode, reply) for episode, reply in zip(running, replies) if not reply.error]
-        advance_episodes(sandbox, [(episode, reply.text, reply.tokens) for episode, reply in answered])
-        for episode, reply in answered:
-            episode.context = reply.prompt_tokens + reply.tokens
-        full = [episode for episode, _ in answered if 0 < config.context_tokens <= episode.context]
-        stop_episodes(sandbox, full, StopReason.CONTEXT_LIMIT)
+        take_turn(player, running, sandbox, config)
     return episodes
+
+
+def take_turn(player: Player, running: Sequence[Episode], sandbox: Sandbox, config: PlayConfig) -> None:
+    """Ask ``player`` for one reply to each of these running episodes, and hand the replies to the programs."""
+    if not running:
+        return
+    answered = []
+    for episode, reply in zip(running, player.replies(running), strict=True):
+        if reply.error:
+            stop_episodes(sandbox, [episode], StopReason.MODEL_ERROR, reply.error)
+        else:
+            answered.append((episode, reply))
+    advance_episodes(sandbox, [(episode, reply.text, reply.tokens) for episode, reply in answered])
+    for episode, reply in answered:
+        episode.context = reply.prompt_tokens + reply.tokens
+    full = [episode for episode, _ in answered if 0 < config.context_tokens <= episode.context]
+    stop_episodes(sandbox, full, StopReason.CONTEXT_LIMIT)
 
 
 class ModelPlayer:

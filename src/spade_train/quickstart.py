@@ -178,9 +178,9 @@ def _telling(
     model: ChatModel, records: Sequence[EnvironmentRecord], sandbox: Sandbox, play: PlayConfig, seed: int
 ) -> tuple[EnvironmentRecord, Episode, Episode]:
     """Return the environment whose hint helped most in one greedy play of each, with its two episodes."""
+    from spade_envs.batching import own_hints
     from spade_envs.models.base import Sampling
     from spade_envs.play import PlayTask, play_episodes
-    from spade_train.hints import own_hints
 
     records = sorted(records, key=lambda record: record.id)
     programs = [sandbox.open(record.source) for record in records]

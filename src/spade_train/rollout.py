@@ -12,12 +12,12 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from spade_envs.batching import own_hints
 from spade_envs.laps import Laps
 from spade_envs.play import Episode, PlayConfig, PlayTask, StopReason, advance_episodes, start_episodes, stop_episodes
 from spade_envs.record import EnvironmentRecord
 from spade_envs.sandbox.types import ProgramError
 from spade_train.cycle import Cycle, CycleConfig, Design, DesignerLike, Plan, Played, Sample, Sampler, Written
-from spade_train.hints import own_hints
 from spade_train.rewards import DesignOutcome, designer_reward
 from spade_train.rows import Row
 from spade_train.tokens import ChatTokens

@@ -9,7 +9,19 @@ import pytest
 import yaml
 from cli_programs import PAYS_FOR_NOTHING, SUM, spade
 
-COMMANDS = ("doctor", "generate", "validate", "list", "show", "search", "stats", "play", "train", "quickstart")
+COMMANDS = (
+    "doctor",
+    "generate",
+    "validate",
+    "calibrate",
+    "list",
+    "show",
+    "search",
+    "stats",
+    "play",
+    "train",
+    "quickstart",
+)
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -11,7 +11,7 @@ from importlib.metadata import entry_points
 
 import typer
 
-from spade_envs.cli import browse, doctor, generate, play, validate
+from spade_envs.cli import browse, calibrate, doctor, generate, play, validate
 from spade_envs.cli.console import fail
 
 _traceback = False
@@ -48,6 +48,7 @@ def _add_commands() -> None:
     app.command("doctor")(doctor.doctor)
     app.command("generate")(generate.generate)
     app.command("validate")(validate.validate)
+    app.command("calibrate")(calibrate.calibrate)
     app.command("list")(browse.list_records)
     app.command("show")(browse.show)
     app.command("search")(browse.search)

@@ -6,11 +6,10 @@ from collections import Counter
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 from rich.syntax import Syntax
 from rich.table import Table
 
-from spade_envs.cli.console import JsonOption, MemoryOption, out, print_json, shown
+from spade_envs.cli.console import JsonOption, MemoryOption, out, print_json, print_table, shown
 from spade_envs.memory import Memory
 from spade_envs.record import EnvironmentRecord
 
@@ -61,12 +60,6 @@ def _table(title: str, rows: list[dict[str, Any]], scores: list[float] | None = 
     return table
 
 
-def _print_table(table: Table) -> None:
-    """Print it as wide as it is: a terminal may wrap a long row, but an id or a number is never cut."""
-    width = out.measure(table, options=out.options.update(width=1000)).maximum
-    Console(highlight=False, soft_wrap=True, width=max(out.width, width)).print(table)
-
-
 def list_records(
     memory: MemoryOption = None,
     skill: SkillOption = None,
@@ -86,7 +79,7 @@ def list_records(
     if as_json:
         print_json(rows)
     else:
-        _print_table(_table(f"{len(rows)} of {total} environments", rows))
+        print_table(_table(f"{len(rows)} of {total} environments", rows))
 
 
 def search(
@@ -106,7 +99,7 @@ def search(
     if as_json:
         print_json(rows)
     else:
-        _print_table(_table(f"{len(rows)} nearest to {shown(repr(query), 62)}", rows, [score for _, score in hits]))
+        print_table(_table(f"{len(rows)} nearest to {shown(repr(query), 62)}", rows, [score for _, score in hits]))
 
 
 def show(

@@ -14,6 +14,7 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.table import Table
 
 from spade_envs.terminal import visible
 
@@ -70,6 +71,12 @@ def _json(value: Any) -> str:
     except UnicodeEncodeError:  # an ASCII terminal, or a file name that is not UTF-8
         text = json.dumps(value, indent=2, default=str)
     return text
+
+
+def print_table(table: Table) -> None:
+    """Print it as wide as it is: a terminal may wrap a long row, but an id or a number is never cut."""
+    width = out.measure(table, options=out.options.update(width=1000)).maximum
+    Console(highlight=False, soft_wrap=True, width=max(out.width, width)).print(table)
 
 
 def check_isolation(level: str) -> Any:

@@ -154,6 +154,10 @@ class Memory:
         """
         self._store.record_plays(id, returns, hinted=hinted, run=run, step=step)
 
+    def played(self, run: str) -> set[str]:
+        """Return the ids of the records that ``run`` has played."""
+        return self._store.played(run)
+
     def position(self) -> int:
         """Return a number that grows with every write, by any process; :meth:`rollback` goes back to it."""
         return self._store.position()

@@ -71,6 +71,14 @@ class Store:
         with self.database.write() as (connection, tick):
             _insert_plays(connection, id, values, hinted, run, step, tick)
 
+    def played(self, run: str) -> set[str]:
+        """Return the ids of the records that ``run`` has played."""
+        with self.database.read() as connection:
+            rows = connection.execute(
+                "SELECT id FROM records WHERE seq IN (SELECT DISTINCT record FROM plays WHERE run = ?)", (_text(run),)
+            )
+            return {row[0] for row in rows}
+
     def archive(self, ids: Iterable[str], run: str) -> None:
         """Flag records as archived."""
         with self.database.write() as (connection, tick):

@@ -12,10 +12,10 @@ from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING
 
+from spade_envs.batching import own_hints
 from spade_envs.models.base import ChatModel, Sampling
 from spade_envs.play import Episode, PlayConfig, PlayTask, play_episodes
 from spade_envs.record import WIN_RETURN
-from spade_train.hints import own_hints
 
 if TYPE_CHECKING:
     from spade_envs.sandbox import Sandbox

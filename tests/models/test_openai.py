@@ -3,127 +3,24 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from email.utils import formatdate
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
+from endpoint_server import Answer, Handler, Server, chat, good, half, raw, status, trickle
 
 from spade_envs.models import load_model
+from spade_envs.models.answer import retry_after
 from spade_envs.models.base import ChatModel, Completion, Conversation, ModelError, Sampling
-from spade_envs.models.openai import OpenAIModel, _retry_after
+from spade_envs.models.openai import OpenAIModel
 
 KEY = "sk-secret-0123456789"
 DEFAULT = Sampling()
-Answer = Callable[["_Handler", dict[str, Any]], None]
-
-
-class _Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-
-    def do_POST(self) -> None:
-        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        self.server.seen.append((self.path, dict(self.headers), body))  # type: ignore[attr-defined]
-        with self.server.guard:  # type: ignore[attr-defined]
-            answers: list[Answer] = self.server.answers  # type: ignore[attr-defined]
-            answer = answers.pop(0) if len(answers) > 1 else answers[0]
-        answer(self, body)
-
-    def reply(self, status: int, content: bytes, **headers: str) -> None:
-        self.send_response(status)
-        for name, value in {"Content-Length": str(len(content)), **headers}.items():
-            self.send_header(name.replace("_", "-"), value)
-        self.end_headers()
-        self.wfile.write(content)
-
-    def log_message(self, format: str, *args: Any) -> None:
-        pass
-
-
-class _Quiet(ThreadingHTTPServer):
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        pass  # clients that hang up are what some tests are about
-
-
-class Server:
-    """The server: ``answers`` are used one after the other, the last one for ever."""
-
-    def __init__(self) -> None:
-        self._server = _Quiet(("127.0.0.1", 0), _Handler)
-        self._server.daemon_threads = True
-        self._server.seen, self._server.guard = [], threading.Lock()  # type: ignore[attr-defined]
-        self.answers = [good()]
-        self.url = f"http://127.0.0.1:{self._server.server_address[1]}/v1"
-        threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
-
-    @property
-    def seen(self) -> list[tuple[str, dict[str, str], dict[str, Any]]]:
-        return self._server.seen  # type: ignore[attr-defined, no-any-return]
-
-    @property
-    def answers(self) -> list[Answer]:
-        return self._server.answers  # type: ignore[attr-defined, no-any-return]
-
-    @answers.setter
-    def answers(self, answers: list[Answer]) -> None:
-        self._server.answers = answers  # type: ignore[attr-defined]
-
-    def close(self) -> None:
-        self._server.shutdown()
-        self._server.server_close()
-
-
-def chat(text: Any, finish: str = "stop", usage: Any = (7, 3)) -> bytes:
-    answer: dict[str, Any] = {"choices": [{"message": {"role": "assistant", "content": text}, "finish_reason": finish}]}
-    if usage:
-        answer["usage"] = {"prompt_tokens": usage[0], "completion_tokens": usage[1]}
-    return json.dumps(answer).encode()
-
-
-def good(text: str | None = None) -> Answer:
-    def answer(handler: _Handler, body: dict[str, Any]) -> None:
-        handler.reply(200, chat(text if text is not None else f"echo {body['messages'][-1]['content']}"))
-
-    return answer
-
-
-def status(code: int, message: str = "no", error_code: str = "", **headers: str) -> Answer:
-    content = json.dumps({"error": {"message": message, "code": error_code}}).encode()
-    return lambda handler, body: handler.reply(code, content, **headers)
-
-
-def raw(content: bytes, code: int = 200) -> Answer:
-    return lambda handler, body: handler.reply(code, content)
-
-
-def half(handler: _Handler, body: dict[str, Any]) -> None:
-    content = chat("never whole")
-    handler.send_response(200)
-    handler.send_header("Content-Length", str(len(content) + 50))
-    handler.end_headers()
-    handler.wfile.write(content[:20])
-    handler.wfile.flush()
-    handler.connection.shutdown(socket.SHUT_RDWR)
-    handler.close_connection = True
-
-
-def trickle(handler: _Handler, body: dict[str, Any]) -> None:
-    handler.send_response(200)
-    handler.send_header("Content-Length", "1000")
-    handler.end_headers()
-    for _ in range(100):
-        try:
-            handler.wfile.write(b" ")
-            handler.wfile.flush()
-        except OSError:
-            return
-        time.sleep(0.05)
 
 
 @pytest.fixture
@@ -164,7 +61,7 @@ def test_a_request_says_what_was_asked(server: Server) -> None:
 def test_many_at_once_keep_their_order_and_the_bound(server: Server) -> None:
     running, most, guard = 0, 0, threading.Lock()
 
-    def slow(handler: _Handler, body: dict[str, Any]) -> None:
+    def slow(handler: Handler, body: dict[str, Any]) -> None:
         nonlocal running, most
         with guard:
             running += 1
@@ -211,7 +108,7 @@ def test_a_lasting_failure_is_one_failed_completion(server: Server, bad: Answer,
 
 
 def test_one_bad_request_does_not_harm_the_others(server: Server) -> None:
-    def picky(handler: _Handler, body: dict[str, Any]) -> None:
+    def picky(handler: Handler, body: dict[str, Any]) -> None:
         if body["messages"][-1]["content"] == "long":
             status(400, "maximum context length exceeded")(handler, body)
         else:
@@ -245,7 +142,7 @@ def test_an_unusable_endpoint_stops_the_run(server: Server, bad: Answer, remedy:
 def test_an_error_does_not_wait_for_requests_under_way(server: Server) -> None:
     released, finished = threading.Event(), threading.Event()
 
-    def hang_or_refuse(handler: _Handler, body: dict[str, Any]) -> None:
+    def hang_or_refuse(handler: Handler, body: dict[str, Any]) -> None:
         if body["messages"][-1]["content"] == "hang":
             released.wait(30)
             finished.set()
@@ -296,16 +193,16 @@ def test_the_total_time_bounds_the_pauses_that_a_server_asks_for(server: Server)
 def test_retry_after_in_both_forms() -> None:
     import httpx
 
-    assert _retry_after(httpx.Headers({"Retry-After": "2.5"})) == 2.5
-    soon = _retry_after(httpx.Headers({"Retry-After": formatdate(time.time() + 100, usegmt=True)}))
+    assert retry_after(httpx.Headers({"Retry-After": "2.5"})) == 2.5
+    soon = retry_after(httpx.Headers({"Retry-After": formatdate(time.time() + 100, usegmt=True)}))
     assert soon is not None
     assert 90 < soon <= 100
-    assert _retry_after(httpx.Headers({"Retry-After": formatdate(0, usegmt=True)})) == 0
-    assert [_retry_after(httpx.Headers({"Retry-After": text})) for text in ("", "soon", "nan", "inf")] == [None] * 4
+    assert retry_after(httpx.Headers({"Retry-After": formatdate(0, usegmt=True)})) == 0
+    assert [retry_after(httpx.Headers({"Retry-After": text})) for text in ("", "soon", "nan", "inf")] == [None] * 4
 
 
 def test_parameters_that_a_server_refuses_are_left_out(server: Server) -> None:
-    def modern(handler: _Handler, body: dict[str, Any]) -> None:
+    def modern(handler: Handler, body: dict[str, Any]) -> None:
         if "max_tokens" in body:
             status(400, "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead.")(handler, body)
         elif "temperature" in body:

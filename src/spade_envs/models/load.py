@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from spade_envs.models.base import ChatModel, ModelError
+
+if TYPE_CHECKING:
+    from spade_envs.models.journal import ReplyJournal
+    from spade_envs.models.usage import Prices
 
 
 def load_model(
@@ -15,6 +21,8 @@ def load_model(
     concurrency: int = 16,
     request_seconds: float = 300.0,
     total_seconds: float = 900.0,
+    prices: Prices | None = None,
+    journal: ReplyJournal | None = None,
 ) -> ChatModel:
     """Make the model that ``spec`` names.
 
@@ -28,6 +36,8 @@ def load_model(
         concurrency: for an endpoint: most requests at once.
         request_seconds: for an endpoint: wall-clock bound on one request.
         total_seconds: for an endpoint: bound on one completion with its retries.
+        prices: for an endpoint: of tokens, to count the cost.
+        journal: for an endpoint: where replies are kept until what they are for is stored.
 
     Raises:
         ModelError: if the model cannot be used; the message says what to do.
@@ -42,6 +52,8 @@ def load_model(
             concurrency=concurrency,
             request_seconds=request_seconds,
             total_seconds=total_seconds,
+            prices=prices,
+            journal=journal,
         )
     if base_url is not None:
         raise ModelError(f"a base URL goes with openai:<model> only, got {spec!r}; did you mean openai:{rest or spec}?")

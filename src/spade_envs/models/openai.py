@@ -7,49 +7,32 @@ records or ``repr``. Redirects are not followed, since they could carry it elsew
 from __future__ import annotations
 
 import asyncio
-import email.utils
-import json
 import logging
-import math
 import os
 import random
 import time
 from collections.abc import Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
 import httpx
 
+from spade_envs.models.answer import RequestFailed, beginning, error_message, read_answer, retry_after
 from spade_envs.models.base import Completion, Conversation, ModelError, Sampling
+from spade_envs.models.journal import ReplyJournal
+from spade_envs.models.throttle import Slots, Throttle
+from spade_envs.models.usage import Prices, Usage
 
 logger = logging.getLogger(__name__)
 
 DEFAULT_BASE_URL = "https://api.openai.com/v1"
 _RETRIED = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 520, 522, 524, 529})
+_OVERLOADED = frozenset({429, 503, 529})  # the request is sound, there is only no room for it now
 _RETRIES_UNREACHED = 2
 _MAX_BODY = 32 << 20  # bytes of one answer
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.5, 30.0  # seconds
 _DROPPABLE = ("seed", "top_p", "temperature")  # parameters that some servers refuse
-
-
-@dataclass(slots=True)
-class Usage:
-    """What was asked of an endpoint so far."""
-
-    requests: int = 0
-    retries: int = 0
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
-
-
-class _Failed(Exception):
-    """One request failed; ``pause`` is what the server asked for, in seconds."""
-
-    def __init__(self, reason: str, *, retry: bool, pause: float | None = None, unreachable: bool = False) -> None:
-        self.retry, self.pause, self.unreachable = retry, pause, unreachable
-        super().__init__(reason)
 
 
 class OpenAIModel:
@@ -64,16 +47,21 @@ class OpenAIModel:
         retries: int = 6,
         request_seconds: float = 300.0,
         total_seconds: float = 900.0,
+        prices: Prices | None = None,
+        journal: ReplyJournal | None = None,
     ) -> None:
         """Prepare a client; nothing is sent yet.
 
         Args:
             model: the model's name at the endpoint.
             base_url: e.g. ``http://localhost:8000/v1``; else OPENAI_BASE_URL, else OpenAI's own.
-            concurrency: most requests at once.
-            retries: most repetitions of one request.
+            concurrency: most requests at once; fewer while the endpoint refuses for load.
+            retries: most repetitions of one request that fails by itself. An endpoint that is full, or that
+                answered before and is gone, is tried again until the time is up.
             request_seconds: wall-clock bound on one request, however slowly it trickles.
-            total_seconds: bound on one completion with all its repetitions and pauses.
+            total_seconds: bound on one completion with all its repetitions and pauses, from its first request on.
+            prices: of tokens, for ``usage.cost`` where the endpoint does not say what an answer costs.
+            journal: where replies are kept, and taken from instead of asking again.
 
         Raises:
             ModelError: if the URL is no URL, or OpenAI's own endpoint is meant and there is no key.
@@ -90,13 +78,14 @@ class OpenAIModel:
         if not (self._key.isascii() and self._key.isprintable()):
             raise ModelError("OPENAI_API_KEY holds characters that cannot stand in a header; set it again")
         self._model, self._url = model, url
-        self._concurrency, self._retries = concurrency, retries
+        self._retries, self._journal = retries, journal
+        self._throttle = Throttle(concurrency)
         self._request_seconds, self._total_seconds = request_seconds, total_seconds
         self._trust_env = not _is_loopback(parts.hostname)  # a proxy must not stand before a local server
         self._tokens_field = "max_tokens"
         self._dropped: set[str] = set()
         self._reached = False
-        self.usage = Usage()
+        self.usage = Usage(prices=prices or Prices())
 
     @property
     def name(self) -> str:
@@ -112,11 +101,11 @@ class OpenAIModel:
 
     async def _all(self, conversations: Sequence[Conversation], sampling: Sampling) -> list[Completion]:
         """Ask for everything at once, within the bound; after an error or an interrupt drop what is under way."""
-        slots = asyncio.Semaphore(self._concurrency)
+        slots, most = Slots(self._throttle), self._throttle.most
         async with httpx.AsyncClient(
             headers={"Authorization": f"Bearer {self._key}"} if self._key else {},
             timeout=httpx.Timeout(self._request_seconds, connect=min(10.0, self._request_seconds), pool=None),
-            limits=httpx.Limits(max_connections=self._concurrency, max_keepalive_connections=self._concurrency),
+            limits=httpx.Limits(max_connections=most, max_keepalive_connections=most),
             follow_redirects=False,
             trust_env=self._trust_env,
         ) as client:
@@ -132,38 +121,54 @@ class OpenAIModel:
                 await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _one(
-        self,
-        client: httpx.AsyncClient,
-        slots: asyncio.Semaphore,
-        conversation: Conversation,
-        index: int,
-        sampling: Sampling,
+        self, client: httpx.AsyncClient, slots: Slots, conversation: Conversation, index: int, sampling: Sampling
     ) -> Completion:
-        """One completion with its repetitions."""
+        """One completion with its repetitions; a place is held while a request is under way, not during pauses."""
         rng = random.Random(f"{sampling.seed}/{index}")
         seed = rng.getrandbits(31)  # replies to equal conversations differ, and do so again next time
-        attempt = 0
-        async with slots:
-            deadline = time.monotonic() + self._total_seconds
-            while True:
+        key = ReplyJournal.key(self._url, self._full_body(conversation, sampling, seed))
+        if self._journal is not None and (known := self._journal.get(key)) is not None:
+            self.usage.reused += 1
+            return known
+        failures = pauses = 0
+        deadline = 0.0
+        while True:
+            async with slots.place():
+                sent_at = time.monotonic()
+                deadline = deadline or sent_at + self._total_seconds
                 try:
-                    return await self._request(client, self._body(conversation, sampling, seed), deadline)
-                except _Failed as failure:
-                    pause = failure.pause
-                    if pause is None:
-                        pause = min(_LONGEST_PAUSE, _FIRST_PAUSE * 2**attempt) * rng.uniform(0.5, 1.0)
-                    attempt += 1
-                    out_of_time = time.monotonic() + pause >= deadline
-                    # A server that never answered is more likely misspelt than about to come back.
-                    few = failure.unreachable and not self._reached
-                    retries = min(self._retries, _RETRIES_UNREACHED) if few else self._retries
-                    if not failure.retry or attempt > retries or out_of_time:
-                        return self._given_up(failure, attempt, out_of_time)
-                    self.usage.retries += 1
-                    logger.info("model %s: %s; again in %.1f s", self._model, failure, pause)
-                    await asyncio.sleep(pause)
+                    completion = await self._request(client, self._body(conversation, sampling, seed), deadline)
+                except RequestFailed as error:
+                    failure = error
+                else:
+                    self._throttle.answered()
+                    if self._journal is not None:
+                        self._journal.put(key, completion)
+                    return completion
+            if failure.overloaded:
+                self.usage.throttled += 1
+                self._throttle.refused(sent_at, failure.pause)
+            pause = failure.pause
+            if pause is None:
+                pause = min(_LONGEST_PAUSE, _FIRST_PAUSE * 2**pauses) * rng.uniform(0.5, 1.0)
+            pauses += 1
+            gone = failure.unreachable and self._reached
+            failures += not (failure.overloaded or gone)
+            # A server that never answered is more likely misspelt than about to come back.
+            retries = min(self._retries, _RETRIES_UNREACHED) if failure.unreachable else self._retries
+            out_of_time = time.monotonic() + pause >= deadline
+            if not failure.retry or failures > retries or out_of_time:
+                return self._given_up(failure, pauses, out_of_time)
+            self.usage.retries += 1
+            logger.info("model %s: %s; again in %.1f s", self._model, failure, pause)
+            await asyncio.sleep(pause)
 
-    def _given_up(self, failure: _Failed, attempts: int, out_of_time: bool) -> Completion:
+    def _given_up(self, failure: RequestFailed, attempts: int, out_of_time: bool) -> Completion:
+        if failure.unreachable and self._reached:
+            raise ModelError(
+                f"the endpoint {self._url} is gone ({failure}) and did not come back within {self._total_seconds:g} s; "
+                f"start it again and resume"
+            ) from failure
         if failure.unreachable:
             raise ModelError(
                 f"the endpoint {self._url} cannot be reached ({failure}); start the server or correct the "
@@ -172,15 +177,20 @@ class OpenAIModel:
         tried = f" (tried {attempts} times{', out of time' if out_of_time and failure.retry else ''})"
         return Completion("", finish_reason="error", error=f"{failure}{tried if attempts > 1 else ''}")
 
-    def _body(self, conversation: Conversation, sampling: Sampling, seed: int) -> dict[str, Any]:
-        body = {
+    def _full_body(self, conversation: Conversation, sampling: Sampling, seed: int) -> dict[str, Any]:
+        """What is asked for, before anything is left out or renamed for a server that does not know it."""
+        return {
             "model": self._model,
             "messages": [dict(message) for message in conversation],
-            self._tokens_field: sampling.max_tokens,
+            "max_tokens": sampling.max_tokens,
             "temperature": sampling.temperature,
             "top_p": sampling.top_p,
             "seed": seed,
         }
+
+    def _body(self, conversation: Conversation, sampling: Sampling, seed: int) -> dict[str, Any]:
+        body = self._full_body(conversation, sampling, seed)
+        body[self._tokens_field] = body.pop("max_tokens")
         return {key: value for key, value in body.items() if key not in self._dropped}
 
     async def _request(self, client: httpx.AsyncClient, body: dict[str, Any], deadline: float) -> Completion:
@@ -189,7 +199,7 @@ class OpenAIModel:
         self._reached = True
         if status == 200:
             return self._read(content)
-        message = self._safe(_error_message(content))
+        message = self._safe(error_message(content))
         said = f"HTTP {status}{': ' + message if message else ''}"
         if status in (401, 403):
             raise ModelError(
@@ -206,8 +216,10 @@ class OpenAIModel:
         if status == 402 or "insufficient_quota" in message:
             raise ModelError(f"the account at {self._url} has no quota left ({said})")
         if status == 400 and self._adapt(message, body):
-            raise _Failed(said, retry=True, pause=0.0)
-        raise _Failed(said, retry=status in _RETRIED, pause=_retry_after(headers))
+            raise RequestFailed(said, retry=True, pause=0.0)
+        raise RequestFailed(
+            said, retry=status in _RETRIED, pause=retry_after(headers), overloaded=status in _OVERLOADED
+        )
 
     async def _send(
         self, client: httpx.AsyncClient, body: dict[str, Any], deadline: float
@@ -224,40 +236,33 @@ class OpenAIModel:
                     parts.append(part)
                     size += len(part)
                     if size > _MAX_BODY:
-                        raise _Failed(f"an answer of more than {_MAX_BODY >> 20} MiB", retry=False)
+                        raise RequestFailed(f"an answer of more than {_MAX_BODY >> 20} MiB", retry=False)
                 return answer.status_code, answer.headers, b"".join(parts)
         except TimeoutError as error:
-            raise _Failed(late, retry=True) from error
+            raise RequestFailed(late, retry=True) from error
         except httpx.ConnectError as error:
-            raise _Failed(self._safe(str(error)) or "no connection", retry=True, unreachable=True) from error
+            raise RequestFailed(self._safe(str(error)) or "no connection", retry=True, unreachable=True) from error
         except httpx.ConnectTimeout as error:
-            raise _Failed("no connection in time", retry=True, unreachable=True) from error
+            raise RequestFailed("no connection in time", retry=True, unreachable=True) from error
         except httpx.TimeoutException as error:
-            raise _Failed(late, retry=True) from error
+            raise RequestFailed(late, retry=True) from error
         except (httpx.TransportError, httpx.DecodingError) as error:
-            raise _Failed(f"the answer broke off: {self._safe(str(error))}", retry=True) from error
+            raise RequestFailed(f"the answer broke off: {self._safe(str(error))}", retry=True) from error
         except httpx.InvalidURL as error:
             raise ModelError(f"the base URL {self._url} is not usable: {error}") from error
 
     def _read(self, content: bytes) -> Completion:
         """Take the reply out of a chat completion object."""
         try:
-            answer = json.loads(content)
-            choice = answer["choices"][0]
-            text = _text(choice["message"].get("content"))
-            usage = answer.get("usage") or {}
-            prompt_tokens = int(usage.get("prompt_tokens") or 0)
-            # Without accounting by the server: four characters to a token, the usual rule of thumb.
-            completion_tokens = int(usage.get("completion_tokens") or math.ceil(len(text) / 4))
+            answer = read_answer(content)
         except (ValueError, KeyError, IndexError, TypeError, AttributeError, RecursionError) as error:
-            raise _Failed(f"not a chat completion: {type(error).__name__} in {self._safe(_start(content))!r}",
-                          retry=True) from error  # fmt: skip
-        self.usage.prompt_tokens += prompt_tokens
-        self.usage.completion_tokens += completion_tokens
-        if choice.get("finish_reason") == "content_filter":
-            return Completion("", prompt_tokens, completion_tokens, "error", "the endpoint's content filter stopped it")
-        length = choice.get("finish_reason") == "length"
-        return Completion(text, prompt_tokens, completion_tokens, "length" if length else "stop")
+            raise RequestFailed(f"not a chat completion: {type(error).__name__} in {self._safe(beginning(content))!r}",
+                                retry=True) from error  # fmt: skip
+        self.usage.add(answer.prompt_tokens, answer.completion_tokens, answer.cost)
+        counts = answer.prompt_tokens, answer.completion_tokens
+        if answer.finish == "content_filter":
+            return Completion("", *counts, "error", "the endpoint's content filter stopped it")
+        return Completion(answer.text, *counts, "length" if answer.finish == "length" else "stop")
 
     def _adapt(self, message: str, body: dict[str, Any]) -> bool:
         """Leave out a parameter that this server refuses; True if the request is worth repeating."""
@@ -289,44 +294,3 @@ def _run(work: Coroutine[Any, Any, list[Completion]]) -> list[Completion]:
 
 def _is_loopback(host: str) -> bool:
     return host in ("localhost", "::1") or host.startswith("127.")
-
-
-def _text(content: Any) -> str:
-    if isinstance(content, list):  # parts
-        return "".join(part.get("text") or "" for part in content)
-    if content is None:  # all tokens went into reasoning, or a tool was called
-        return ""
-    if not isinstance(content, str):
-        raise TypeError(f"content is {type(content).__name__}")
-    return content.encode("utf-8", "replace").decode("utf-8")
-
-
-def _start(content: bytes) -> str:
-    return content[:200].decode("utf-8", "replace")
-
-
-def _error_message(content: bytes) -> str:
-    """The message of an error object, with its code; else the beginning of the body."""
-    try:
-        error = json.loads(content)
-        error = error.get("error", error)
-        if isinstance(error, dict):
-            return f"{error.get('message') or error.get('detail') or ''} {error.get('code') or ''}".strip()[:500]
-        return str(error)[:500]
-    except (ValueError, AttributeError, RecursionError):
-        return _start(content).strip()
-
-
-def _retry_after(headers: httpx.Headers) -> float | None:
-    """Seconds of a Retry-After header, in either of its forms (RFC 9110, 10.2.3)."""
-    value = headers.get("retry-after", "").strip()
-    if not value:
-        return None
-    try:
-        seconds = float(value)
-    except ValueError:
-        try:
-            seconds = email.utils.parsedate_to_datetime(value).timestamp() - time.time()
-        except (ValueError, TypeError):
-            return None
-    return max(0.0, seconds) if math.isfinite(seconds) else None

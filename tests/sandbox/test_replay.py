@@ -120,7 +120,8 @@ def test_a_revived_session_that_differs_is_lost_not_wrong():
             "class TallyEnv:\n    tally = []\n"
             "    def reset(self, seed=None):\n        return '', {}\n"
             "    def step(self, action):\n        self.tally.append(action)\n"
-            "        return str(len(self.tally)), 0.0, False, False, {}\n"
+            "        return str(len(self.tally)), 0.0, False, False, {}\n",
+            shared=True,
         )
         one, two = program.session(), program.session()
         one.reset(0)

@@ -20,8 +20,9 @@ from spade_envs.sandbox.types import (
     ProgramError,
     ProgramTimeout,
     ProtocolViolation,
+    SandboxError,
 )
-from spade_envs.sandbox.wire import HEADER, TIMEOUT, WireError, decode_hello, decode_reply, reply_cap
+from spade_envs.sandbox.wire import HEADER, TIMEOUT, WireError, decode_hello, decode_replies, reply_cap
 
 _CHUNK = 1 << 18
 _PATIENCE = 8  # a starved worker is killed after this many times its limit in wall-clock time
@@ -38,6 +39,7 @@ class Exchange:
     outcomes: list[Outcome] = field(default_factory=list)
     layers: dict[str, str] | None = None  # set when the worker's isolation report arrived in this exchange
     failure: ProgramError | None = None  # why outcomes are missing; the worker is dead then
+    fault: SandboxError | None = None  # the worker could not start at all, which is not the program's doing
     timeouts: int = 0  # operations that ran into the soft limit
     sent: int = 0
     began: float = 0.0  # when the operation that is awaited began
@@ -128,8 +130,10 @@ def _receive(exchange: Exchange, limits: Limits) -> None:
     buffer = exchange.worker.buffer
     buffer += chunk
     try:
-        if _consume(exchange, buffer, limits):
+        if _consume(exchange, buffer, limits) and not exchange.done:
             _restart_deadline(exchange, limits)
+    except SandboxError as error:
+        exchange.failure, exchange.fault = ProgramDied(str(error)), error
     except WireError as error:
         exchange.failure = ProtocolViolation(f"the worker wrote something else than an answer: {error}")
 
@@ -152,8 +156,8 @@ def _consume(exchange: Exchange, buffer: bytearray, limits: Limits) -> bool:
             continue
         if len(exchange.outcomes) == len(exchange.names):
             raise WireError("more answers than questions")
-        status, outcome = decode_reply(body, exchange.names[len(exchange.outcomes)], limits)
-        exchange.outcomes.append(outcome)
+        status, outcomes = decode_replies(body, exchange.names, len(exchange.outcomes), limits)
+        exchange.outcomes += outcomes
         exchange.timeouts += status == TIMEOUT
     del buffer[:start]
     if buffer and exchange.done:
@@ -165,6 +169,6 @@ def _finish(exchange: Exchange) -> None:
     failure = exchange.failure
     if failure is None:
         return
-    if type(failure) is ProgramDied:
+    if type(failure) is ProgramDied and exchange.fault is None:
         exchange.failure = ProgramDied(exchange.worker.cause_of_death())
     exchange.worker.kill()

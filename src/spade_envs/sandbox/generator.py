@@ -21,18 +21,27 @@ NOW = 1_735_689_600.0
 """The time that generated code sees, in seconds since 1970: always 2025-01-01 00:00 UTC."""
 
 
-class _Current:
-    rng: _random.Random = _random.Random(0)
+class Current:
+    """Holds the generator of the running instance."""
+
+    __slots__ = ("rng",)
+
+    def __init__(self, rng: _random.Random) -> None:
+        self.rng = rng
+
+
+current = Current(_random.Random(0))
+"""The one there is; the worker's innermost loop sets ``current.rng`` itself."""
 
 
 def use_generator(rng: _random.Random) -> None:
     """Make ``rng`` the source of all randomness of generated code until the next call."""
-    _Current.rng = rng
+    current.rng = rng
 
 
 def current_generator() -> _random.Random:
     """Return the generator installed last."""
-    return _Current.rng
+    return current.rng
 
 
 _entropy: weakref.WeakKeyDictionary[_random.Random, _random.Random] = weakref.WeakKeyDictionary()
@@ -41,12 +50,12 @@ _numpy_states: weakref.WeakKeyDictionary[_random.Random, Any] = weakref.WeakKeyD
 
 def numpy_state() -> Any:
     """Return the ``RandomState`` that the running instance seeded by ``numpy.random.seed``, or None."""
-    return _numpy_states.get(_Current.rng)
+    return _numpy_states.get(current.rng)
 
 
 def set_numpy_state(state: Any) -> None:
     """Make ``state`` the running instance's, until its next episode."""
-    _numpy_states[_Current.rng] = state
+    _numpy_states[current.rng] = state
 
 
 def begin_episode(rng: _random.Random, seed: int | None) -> None:
@@ -73,7 +82,7 @@ def entropy(bits: int) -> int:
 
     Drawing them from the instance's generator would shift the numbers that a program gets after seeding it.
     """
-    return _entropy_of(_Current.rng).getrandbits(bits)
+    return _entropy_of(current.rng).getrandbits(bits)
 
 
 def _entropy_of(rng: _random.Random) -> _random.Random:
@@ -87,7 +96,7 @@ def dispatch(name: str) -> Callable[..., Any]:
     """Return a function that calls method ``name`` of the current generator."""
 
     def call(*args: Any, **kwargs: Any) -> Any:
-        return getattr(_Current.rng, name)(*args, **kwargs)
+        return getattr(current.rng, name)(*args, **kwargs)
 
     call.__name__ = call.__qualname__ = name
     return call
@@ -96,8 +105,8 @@ def dispatch(name: str) -> Callable[..., Any]:
 def seed(a: Any = None, version: int = 2) -> None:
     """Seed the current generator; without a seed it goes on from where it is."""
     if a is not None:
-        _entropy_of(_Current.rng)  # what is unseeded follows the episode's seed, not this one
-        _Current.rng.seed(a, version)
+        _entropy_of(current.rng)  # what is unseeded follows the episode's seed, not this one
+        current.rng.seed(a, version)
 
 
 class Random(_random.Random):

@@ -33,7 +33,8 @@ class Refused(TypeError):
 
 
 own_classes: set[type] = set()
-"""Classes of the program, as far as seen; :func:`own` adds those that library code made for it."""
+"""Classes of the running instance's module, as far as seen; :func:`own` adds those that library code made for it.
+The worker puts another set here before it runs another instance: classes go when their module goes."""
 
 _WRITABLE_TYPES = {collections.defaultdict, decimal.Context}
 _BUILTIN_METHOD, _METHOD_DESCRIPTOR = types.BuiltinMethodType, types.MethodDescriptorType

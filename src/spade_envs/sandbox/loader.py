@@ -11,7 +11,8 @@ import sys
 import types
 import typing
 from collections.abc import Iterable
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 from . import guards
 from .allowlist import PREBOUND, PREBOUND_MODULES
@@ -24,7 +25,10 @@ from .types import ProtocolViolation
 from .wrappers import silent
 
 __all__ = [
+    "Compiled",
+    "Module",
     "begin_episode",
+    "compile_source",
     "copy_generator",
     "harden",
     "load_program",
@@ -67,7 +71,6 @@ def warm(optional: Iterable[str] = ()) -> None:
         "class WarmEnv:\n    def reset(self, seed=None):\n        return '', {}\n    def step(self, action):\n"
         "        return '', 0.0, True, False, {}\n"
     )
-    guards.own_classes.clear()
 
 
 def make_namespace(allow: frozenset[str] = frozenset()) -> dict[str, Any]:
@@ -114,11 +117,34 @@ def prepare(optional: Iterable[str] = ()) -> None:
         _prepared[allow] = make_namespace(allow)
 
 
-def _namespace(allow: frozenset[str]) -> dict[str, Any]:
-    ready = _prepared.get(allow)
-    if ready is None:
-        return make_namespace(allow)
-    return {**ready, "__builtins__": dict(ready["__builtins__"])}
+class Module(NamedTuple):
+    """A program's module after its body ran: its environment class, and all classes it has made so far."""
+
+    environment: type
+    classes: set[type]
+
+
+@dataclass(frozen=True, slots=True)
+class Compiled:
+    """A program that passed the policy; each :meth:`execute` gives module and classes anew."""
+
+    code: types.CodeType
+    allow: frozenset[str]
+
+    def execute(self) -> Module:
+        """Run the module body.
+
+        Raises:
+            ProtocolViolation: if there is no environment class, or it lacks ``reset`` or ``step``.
+            BaseException: whatever the module body raises.
+        """
+        ready = _prepared.get(self.allow)
+        if ready is None:
+            ready = _prepared[self.allow] = make_namespace(self.allow)
+        classes = guards.own_classes = set()
+        namespace = {**ready, "__builtins__": {**ready["__builtins__"], "_sbx_classes": classes}}
+        exec(self.code, namespace)
+        return Module(_environment_class(self.code, namespace), classes)
 
 
 def load_program(source: str, allow: frozenset[str] = frozenset()) -> type:
@@ -129,15 +155,25 @@ def load_program(source: str, allow: frozenset[str] = frozenset()) -> type:
         ProtocolViolation: if there is no such class, or it lacks ``reset`` or ``step``.
         BaseException: whatever the module body raises.
     """
+    return compile_source(source, allow).execute().environment
+
+
+def compile_source(source: str, allow: frozenset[str] = frozenset()) -> Compiled:
+    """Compile ``source``.
+
+    Raises:
+        PolicyViolation: if the policy refuses it.
+    """
     collecting = gc.isenabled()
     gc.disable()  # a syntax tree is no garbage while it is worked on
     try:
-        code = compile_program(source, allow)
+        return Compiled(compile_program(source, allow), frozenset(allow))
     finally:
         if collecting:
             gc.enable()
-    namespace = _namespace(frozenset(allow))
-    exec(code, namespace)
+
+
+def _environment_class(code: types.CodeType, namespace: dict[str, Any]) -> type:
     found = [
         value
         for name, value in namespace.items()

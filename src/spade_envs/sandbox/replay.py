@@ -21,6 +21,10 @@ from spade_envs.sandbox.types import (
 )
 
 
+_PLAIN = frozenset({"reset", "step", "hint", "solution", "tools", "inspect"})
+"""Operations on a session that leave the sessions there are as they are."""
+
+
 @dataclass(slots=True)
 class _Log:
     arguments: dict[str, Any]
@@ -31,9 +35,7 @@ class _Log:
 
 def _hash_of(outcome: Outcome) -> int | None:
     value = outcome.value
-    return (
-        hash((value[0], value[1:4] if len(value) == 5 else ())) if isinstance(value, ResetResult | StepResult) else None
-    )
+    return hash(value[:-1]) if isinstance(value, ResetResult | StepResult) else None  # all but info
 
 
 class Journal:
@@ -70,6 +72,10 @@ class Journal:
 
     def unknown(self, operations: Sequence[Operation]) -> dict[int, Outcome]:
         """Return outcomes, by position, for operations on sessions that were lost or never made."""
+        if _PLAIN.issuperset([operation.name for operation in operations]) and self._logs.keys() >= {
+            operation.session for operation in operations
+        }:
+            return {}  # nearly always
         known = set(self._logs)
         refused = {}
         for position, operation in enumerate(operations):
@@ -85,6 +91,18 @@ class Journal:
             elif operation.name == "close":
                 known.discard(number)
         return refused
+
+    def note_all(self, operations: Sequence[Operation], outcomes: Sequence[Outcome]) -> None:
+        """Take down operations that a worker carried out."""
+        find, note = self._logs.get, self.note
+        for operation, outcome in zip(operations, outcomes, strict=True):
+            name, number, _ = operation
+            value, error = outcome
+            if name != "step" or error is not None:
+                note(operation, outcome)
+            elif (log := find(number)) is not None:
+                log.operations.append(operation)
+                log.shown = hash(value[:-1])
 
     def note(self, operation: Operation, outcome: Outcome) -> None:
         """Take down one operation that a worker carried out."""

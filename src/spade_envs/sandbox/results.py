@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import math
 import sys
+from math import isfinite
 from typing import Any
 
 from spade_envs.sandbox.wire import (
@@ -65,6 +66,17 @@ def step_result(value: Any, limit: int) -> list[Any]:
             f"got {_shape(value)}"
         )
     observation, reward, terminated, truncated, info = value
+    if (
+        type(observation) is str
+        and len(observation) <= limit
+        and observation.isascii()
+        and type(reward) is float
+        and isfinite(reward)
+        and type(terminated) is bool
+        and type(truncated) is bool
+        and type(info) is dict
+    ):  # nearly always
+        return [observation, reward, terminated, truncated, _info("step", info) if info else {}]
     flags = []
     for name, flag in (("terminated", terminated), ("truncated", truncated)):
         flag = _plain(flag)

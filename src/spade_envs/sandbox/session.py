@@ -23,10 +23,11 @@ class Program:
     gives :class:`ProgramDied` until a new ``make``.
     """
 
-    def __init__(self, sandbox: Sandbox, source: str, allow: Sequence[str], twin: bool) -> None:
+    def __init__(self, sandbox: Sandbox, source: str, allow: Sequence[str], twin: bool, shared: bool = False) -> None:
         self.source = source
         self.allow = tuple(sorted(set(allow)))
         self.twin = twin
+        self.shared = shared
         self.info = ProgramInfo("", False, False, False)
         self.strikes = 0  # time-outs and deaths so far
         self.closed = False

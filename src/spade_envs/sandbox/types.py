@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
-IsolationLevel = Literal["full", "partial", "static"]
+IsolationLevel = Literal["full", "wasi", "partial", "static"]
 
 
 class SandboxError(RuntimeError):
@@ -105,7 +105,8 @@ class Operation(NamedTuple):
 
     ``name`` is one of: ``make`` (argument: keyword arguments of the constructor), ``reset`` (seed), ``step``
     (action), ``hint``, ``solution``, ``tools``, ``copy`` (argument: the new session's number; deep copy with the
-    random generator's state), ``close``. ``session`` numbers are the caller's.
+    random generator's state), ``inspect`` (argument: "brief", "full" or "why"; the inside of a tool environment),
+    ``close``. ``session`` numbers are the caller's.
     """
 
     name: str
@@ -130,13 +131,12 @@ class StepResult(NamedTuple):
     info: dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(NamedTuple):
     """The result of one operation: a value, or the error that the program made.
 
     The value is a :class:`ResetResult` for ``reset``, a :class:`StepResult` for ``step``, a ``str`` for ``hint``,
     a ``list[str]`` of actions or None (no such method) for ``solution``, a list of OpenAI function schemas for
-    ``tools``, else None.
+    ``tools``, a :class:`~spade_envs.sandbox.inspection.ToolInspection` for ``inspect``, else None.
     """
 
     value: Any = None

@@ -1,7 +1,9 @@
 """Frames between a caller and a worker: 4-byte little-endian length, then msgpack. Nothing is ever unpickled.
 
-A request is a list of ``[name, session, argument]``. The answer is one small frame for each operation,
-``[status, payload]``, in order, so that the caller never decodes more than one operation's worth at a time.
+A request is a list of ``[name, session, argument]``. The answers come in order, in frames ``[status, payload]``: one
+for each operation, or, with status RUN, one for several resets or steps in a row that went well, by columns
+(:mod:`spade_envs.sandbox.columns`). No frame is larger than one operation's worth may be, and the caller decodes one at
+a time.
 The worker is hostile as far as this module is concerned: whatever it writes becomes an :class:`Outcome` with
 exactly the documented types, or a :class:`WireError`.
 """
@@ -9,13 +11,26 @@ exactly the documented types, or a :class:`WireError`.
 from __future__ import annotations
 
 import json
-import math
 import struct
 from collections.abc import Sequence
 from typing import Any
 
 import msgpack
 
+from spade_envs.sandbox import columns
+from spade_envs.sandbox.checks import (
+    MAX_INFO_CHARS,
+    MAX_INFO_ITEMS,
+    MAX_NAME,
+    MAX_SAFE_INTEGER,
+    WireError,
+    finite,
+    flag,
+    info,
+    list_of,
+    text,
+)
+from spade_envs.sandbox.inspection import ToolInspection, read_inspection
 from spade_envs.sandbox.types import (
     Limits,
     Operation,
@@ -30,28 +45,30 @@ from spade_envs.sandbox.types import (
     ProtocolViolation,
     Reason,
     ResetResult,
+    SandboxError,
     StepResult,
 )
 
+__all__ = [
+    "MAX_INFO_CHARS",
+    "MAX_INFO_ITEMS",
+    "MAX_NAME",
+    "MAX_SAFE_INTEGER",
+    "WireError",
+]
+
 HEADER = struct.Struct("<I")
 
-OK, RAISED, TIMEOUT, PROTOCOL, POLICY, LOST, BROKEN, SKIPPED = range(8)
-"""Status of an answer. LOST: no such session; BROKEN: it timed out before; SKIPPED: too many time-outs."""
+OK, RAISED, TIMEOUT, PROTOCOL, POLICY, LOST, BROKEN, SKIPPED, RUN, DYING = range(10)
+"""Status of an answer. LOST: no such session; BROKEN: it timed out before; SKIPPED: too many time-outs; RUN: columns of
+several; DYING: the worker itself failed, and says why with its last breath."""
 
-MAX_NAME = 200
 MAX_MESSAGE = 2_000
-MAX_INFO_ITEMS = 64
-MAX_INFO_CHARS = 16_384  # keys and values together
 MAX_ACTIONS = 1_000  # of one solution
-MAX_SAFE_INTEGER = 2**53
 MAX_REASONS = 50
 MAX_SCHEMA_DEPTH = 32
 """Nesting of tool schemas; deeper ones would exhaust the stack of whoever copies or prints them."""
 _LARGEST_LINE = 10_000_000
-
-
-class WireError(Exception):
-    """A worker sent something that no honest worker sends."""
 
 
 def reply_cap(limits: Limits) -> int:
@@ -59,7 +76,7 @@ def reply_cap(limits: Limits) -> int:
     return 4 * (limits.max_observation_chars + MAX_INFO_CHARS) + 65_536
 
 
-def encode_request(operations: Sequence[Operation | tuple[Any, ...]]) -> bytes:
+def encode_request(operations: list[Operation] | tuple[Operation, ...]) -> bytes:
     """Return one request frame. Lone surrogates in actions are kept: programs have to survive them.
 
     Raises:
@@ -67,7 +84,7 @@ def encode_request(operations: Sequence[Operation | tuple[Any, ...]]) -> bytes:
         ValueError: an integer (a seed, say) does not fit into 64 bits.
     """
     try:
-        body: bytes = msgpack.packb([list(operation) for operation in operations], unicode_errors="surrogatepass")
+        body: bytes = msgpack.packb(operations, unicode_errors="surrogatepass")
     except OverflowError as error:
         raise ValueError(f"integers must fit into 64 bits: {error}") from None
     return HEADER.pack(len(body)) + body
@@ -91,22 +108,41 @@ def decode_reply(body: bytes, name: str, limits: Limits) -> tuple[int, Outcome]:
     Raises:
         WireError: for anything that is not exactly as documented, and nothing else.
     """
+    status, (outcome,) = decode_replies(body, (name,), 0, limits)
+    return status, outcome
+
+
+def decode_replies(body: bytes, names: Sequence[str], first: int, limits: Limits) -> tuple[int, list[Outcome]]:
+    """Return the status and the outcomes of one frame, for operations called ``names[first]`` and so on.
+
+    Raises:
+        WireError: for anything that is not exactly as documented, and nothing else.
+    """
     status, payload = _unpack(body)
     if type(status) is not int:
         raise WireError("status is not an integer")
+    if status == RUN:
+        return OK, columns.decode(payload, names, first, limits.max_observation_chars)
     if status == OK:
-        return status, Outcome(_value(name, payload, limits))
-    return status, Outcome(error=_error(status, payload))
+        return status, [Outcome(_value(names[first], payload, limits))]
+    return status, [Outcome(error=_error(status, payload))]
 
 
 def decode_hello(body: bytes) -> dict[str, str]:
-    """Return the layers of isolation that a new worker reports."""
+    """Return the layers of isolation that a new worker reports.
+
+    Raises:
+        SandboxError: the worker says why it could not start.
+        WireError: it says something else.
+    """
     status, payload = _unpack(body)
+    if status == DYING:
+        raise SandboxError(f"a worker could not start: {text(payload, MAX_MESSAGE)}")
     if status != OK or type(payload) is not dict or len(payload) > MAX_INFO_ITEMS:
         raise WireError("no report of isolation layers")
     for key, value in payload.items():
-        _text(key, MAX_NAME)
-        _text(value, MAX_MESSAGE)
+        text(key, MAX_NAME)
+        text(value, MAX_MESSAGE)
     return payload
 
 
@@ -129,48 +165,16 @@ def _unpack(body: bytes) -> list[Any]:
     return message
 
 
-def _text(value: Any, limit: int) -> str:
-    if type(value) is not str or len(value) > limit:
-        raise WireError(f"expected text of at most {limit} characters")
-    return value
-
-
-def _flag(value: Any) -> bool:
-    if type(value) is not bool:
-        raise WireError("expected a bool")
-    return value
-
-
-def _list(value: Any, length: int) -> list[Any]:
-    if type(value) is not list or len(value) != length:
-        raise WireError(f"expected a list of {length}")
-    return value
-
-
-def _info(value: Any) -> dict[str, Any]:
-    if type(value) is not dict:
-        raise WireError("info is not a dictionary")
-    room = MAX_INFO_CHARS
-    for key, item in value.items():
-        room -= len(_text(key, MAX_NAME))
-        if type(item) is str:
-            room -= len(item)
-        elif type(item) is int:
-            if abs(item) > MAX_SAFE_INTEGER:
-                raise WireError("integer in info is too large")
-        elif type(item) is float:
-            if not math.isfinite(item):
-                raise WireError("number in info is not finite")
-        elif item is not None and type(item) is not bool:
-            raise WireError("info holds more than scalars")
-    if room < 0:
-        raise WireError("info is too long")
-    return value
+def _inspection(value: Any, limit: int) -> ToolInspection:
+    try:
+        return read_inspection(text(value, 4 * limit))
+    except ValueError:
+        raise WireError("no inspection") from None
 
 
 def _schemas(value: Any, limit: int) -> list[dict[str, Any]]:
     try:
-        schemas = json.loads(_text(value, limit), parse_constant=_no_constant)
+        schemas = json.loads(text(value, limit), parse_constant=_no_constant)
         json.dumps(schemas, ensure_ascii=False, allow_nan=False).encode()  # no 1e999, no lone surrogates
     except (ValueError, RecursionError):
         raise WireError("tool schemas are not JSON") from None
@@ -206,28 +210,28 @@ def _no_constant(name: str) -> Any:
 def _value(name: str, payload: Any, limits: Limits) -> Any:
     limit = limits.max_observation_chars
     if name == "step":
-        observation, reward, terminated, truncated, info = _list(payload, 5)
-        if type(reward) is not float or not math.isfinite(reward):
-            raise WireError("the reward is not a finite float")
-        return StepResult(_text(observation, limit), reward, _flag(terminated), _flag(truncated), _info(info))
+        observation, reward, terminated, truncated, given = list_of(payload, 5)
+        return StepResult(text(observation, limit), finite(reward), flag(terminated), flag(truncated), info(given))
     if name == "reset":
-        observation, info = _list(payload, 2)
-        return ResetResult(_text(observation, limit), _info(info))
+        observation, given = list_of(payload, 2)
+        return ResetResult(text(observation, limit), info(given))
     if name == "load":
-        class_name, has_hint, has_solution, has_tools, description = _list(payload, 5)
+        class_name, has_hint, has_solution, has_tools, description = list_of(payload, 5)
         return ProgramInfo(
-            _text(class_name, MAX_NAME),
-            _flag(has_hint),
-            _flag(has_solution),
-            _flag(has_tools),
-            _text(description, limit),
+            text(class_name, MAX_NAME),
+            flag(has_hint),
+            flag(has_solution),
+            flag(has_tools),
+            text(description, limit),
         )
+    if name == "inspect":
+        return _inspection(payload, limit)
     if payload is None:
         return [] if name == "tools" else None
     if name == "hint":
-        return _text(payload, limit)
+        return text(payload, limit)
     if name == "solution":
-        if type(payload) is not list or sum(len(_text(action, limit)) for action in payload) > limit:
+        if type(payload) is not list or sum(len(text(action, limit)) for action in payload) > limit:
             raise WireError("a solution is a list of actions")
         return payload
     if name == "tools":
@@ -237,19 +241,19 @@ def _value(name: str, payload: Any, limits: Limits) -> Any:
 
 def _error(status: int, payload: Any) -> ProgramError:
     if status == RAISED:
-        exception, message, line = _list(payload, 3)
+        exception, message, line = list_of(payload, 3)
         if type(line) is not int or not 0 <= line <= _LARGEST_LINE:
             raise WireError("no line number")
-        return ProgramRaised(_text(exception, MAX_NAME), _text(message, MAX_MESSAGE), line)
+        return ProgramRaised(text(exception, MAX_NAME), text(message, MAX_MESSAGE), line)
     if status == POLICY:
         if type(payload) is not list or not 0 < len(payload) <= MAX_REASONS:
             raise WireError("a refusal needs reasons")
         reasons = []
         for reason in payload:
-            line, column, message = _list(reason, 3)
+            line, column, message = list_of(reason, 3)
             if type(line) is not int or type(column) is not int:
                 raise WireError("no line number")
-            reasons.append(Reason(line, column, _text(message, MAX_MESSAGE)))
+            reasons.append(Reason(line, column, text(message, MAX_MESSAGE)))
         return PolicyViolation(tuple(reasons))
     kinds: dict[int, type[ProgramError]] = {
         TIMEOUT: ProgramTimeout,
@@ -257,7 +261,8 @@ def _error(status: int, payload: Any) -> ProgramError:
         LOST: ProgramDied,
         BROKEN: ProgramTimeout,
         SKIPPED: ProgramQuarantined,
+        DYING: ProgramDied,
     }
     if status not in kinds:
         raise WireError(f"unknown status {status}")
-    return kinds[status](_text(payload, MAX_MESSAGE))
+    return kinds[status](text(payload, MAX_MESSAGE))

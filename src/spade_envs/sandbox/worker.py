@@ -1,49 +1,47 @@
 """The process that runs one program: jail, then a loop of requests, each a list of operations.
 
-The soft limit is a timer on CPU time, which does not fire because the machine is busy with something else. It
-fires again and again, and each time raises once more on the next line that runs, so that a program which swallows
-every exception is stopped too. What no signal can interrupt (one long call into C) meets the caller's hard limit,
-which kills this process.
+Each instance has a module of its own, so that nothing that one does can change another: the compiled program is
+executed again for every ``make``. A program that is loaded as ``shared`` has one module for all instances, as plain
+Python would; the validator looks for hidden global state in it.
 """
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import gc
 import os
 import random
-import signal
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
-from types import FrameType
 from typing import Any, NoReturn
 
-from spade_envs.sandbox import loader, results, wire
+from spade_envs.sandbox import generator, guards, inspecting, loader, results, wire
+from spade_envs.sandbox.generator import begin_episode, copy_generator, use_generator
 from spade_envs.sandbox.jail import at_least, isolation_level, lock_down
+from spade_envs.sandbox.outbox import Outbox
 from spade_envs.sandbox.policy import FILENAME
+from spade_envs.sandbox.softlimit import SoftLimit, Watch
 from spade_envs.sandbox.types import IsolationLevel, Limits, PolicyViolation, ProtocolViolation
 
-_REPEAT_SECONDS = 0.05  # of the soft limit, once it has fired
-_FLUSH_SECONDS, _FLUSH_BYTES = 0.001, 1 << 16
-_OUT_OF_MEMORY = wire.encode_reply(wire.RAISED, ["MemoryError", "out of memory", 0])
+_FLUSH_SECONDS = 0.001  # what is ready is sent: an answer restarts the caller's hard limit, and survives a crash
 _MAX_DESCRIPTION = 4_000
-
-
-class SoftLimit(BaseException):
-    """Raised inside the program by the timer."""
 
 
 class _LostSession(Exception):
     """There is no instance under this number."""
 
 
-@dataclass(slots=True)
 class _Instance:
-    environment: Any
-    generator: random.Random
-    timed_out: bool = False
+    """One instance of the program, in a module of its own. The environment is None after a time-out."""
+
+    __slots__ = ("arguments", "classes", "environment", "generator")
+
+    def __init__(
+        self, environment: Any, generator: random.Random, classes: set[type], arguments: dict[str, Any]
+    ) -> None:
+        self.environment, self.generator, self.classes, self.arguments = environment, generator, classes, arguments
 
 
 class Worker:
@@ -52,30 +50,29 @@ class Worker:
     def __init__(self, descriptor: int, limits: Limits) -> None:
         self._socket = descriptor
         self._limits = limits
-        self._program: type | None = None
+        self._source = ""
+        self._program: loader.Compiled | None = None
+        self._module: loader.Module | None = None  # the next instance's, or, if they share one, every instance's
+        self._shared = False
         self._instances: dict[int, _Instance] = {}
         self._strikes = 0
-        self._armed = False  # the program is running
-        self._fired = False  # the timer interrupted it
+        self._number = 0  # of the operation
+        self._watch = Watch(limits.soft_seconds)
+        self._watch.drive(Worker._run_batch)
+        self._outbox = Outbox(self._write, wire.reply_cap(limits))
 
     def serve(self) -> NoReturn:
         """Answer requests until the other end closes."""
-        signal.signal(signal.SIGPROF, self._on_timer)
+        self._watch.start()
         while True:
             (size,) = wire.HEADER.unpack(self._read(wire.HEADER.size))
-            operations = wire.decode_request(self._read(size))
-            pending: list[bytes] = []
-            waiting, flushed = 0, time.monotonic()
-            for name, session, argument in operations:
-                reply = self._answer(name, session, argument)
-                pending.append(reply)
-                waiting += len(reply)
-                if waiting > _FLUSH_BYTES or time.monotonic() - flushed > _FLUSH_SECONDS:
-                    self._write(b"".join(pending))
-                    pending.clear()
-                    waiting, flushed = 0, time.monotonic()
-            if pending:
-                self._write(b"".join(pending))
+            self._run_batch(wire.decode_request(self._read(size)))
+            self._outbox.flush()
+
+    def say(self, status: int, payload: Any) -> None:
+        """Send one answer at once."""
+        self._outbox.put(status, payload)
+        self._outbox.flush()
 
     def _read(self, size: int) -> bytes:
         parts = bytearray()
@@ -83,6 +80,8 @@ class Worker:
             chunk = os.read(self._socket, size - len(parts))
             if not chunk:
                 os._exit(0)
+            if len(chunk) == size:
+                return chunk
             parts += chunk
         return bytes(parts)
 
@@ -91,84 +90,94 @@ class Worker:
         while view:
             view = view[os.write(self._socket, view) :]
 
-    def _on_timer(self, _signal: int, frame: FrameType | None) -> None:
-        # Interrupted between two steps of _under_limit itself, the program is not running: nothing to stop.
-        if not self._armed or frame is None or frame.f_code is Worker._under_limit.__code__:
-            return
-        running: FrameType | None = frame
-        while running is not None and running.f_code is not Worker._under_limit.__code__:
-            running.f_trace = self._insist
-            running = running.f_back
-        sys.settrace(self._insist)
-        self._fired = True
-        raise SoftLimit
+    def _run_batch(self, operations: list[list[Any]]) -> None:
+        """Answer ``operations``. Steps and resets of healthy instances, nearly all that there is, are done here."""
+        watch, outbox, current = self._watch, self._outbox, generator.current
+        limit, patience = self._limits.max_observation_chars, self._limits.quarantine_after
+        find, clock, put_row = self._instances.get, time.monotonic, outbox.put_row
+        step_row, reset_row = results.step_result, results.reset_result
+        flushed = clock()
+        for name, session, argument in operations:
+            stepping = name == "step"
+            instance = find(session) if stepping or name == "reset" else None
+            if instance is None or instance.environment is None or self._strikes >= patience:
+                outbox.put(*self._answer(name, session, argument))
+            else:
+                self._number = number = self._number + 1
+                current.rng, guards.own_classes = instance.generator, instance.classes
+                failure: BaseException | None = None
+                try:
+                    watch.running = number
+                    if stepping:
+                        row = step_row(instance.environment.step(argument), limit)
+                    else:
+                        begin_episode(instance.generator, argument)
+                        row = reset_row(instance.environment.reset(seed=argument), limit)
+                    watch.running = 0
+                except BaseException as error:
+                    watch.running = 0
+                    failure = error
+                if watch.fired:
+                    watch.recover()
+                    failure = SoftLimit()
+                if failure is None:
+                    put_row(name, row)
+                else:
+                    outbox.put(*self._report(failure, instance, watch.seconds))
+                    failure = None  # it holds the program's frames
+            now = clock()
+            if outbox.full or now - flushed > _FLUSH_SECONDS:
+                outbox.flush()
+                flushed = now
 
-    def _insist(self, _frame: FrameType, event: str, _argument: Any) -> Any:
-        """Trace function that raises on the next line: the one inside the `except:` that caught the first."""
-        if event == "exception" or not self._armed:  # the first is just being raised
-            return self._insist
-        raise SoftLimit
-
-    def _under_limit(self, seconds: float, call: Callable[[], Any]) -> tuple[Any, BaseException | None]:
-        """Return ``(call(), None)``, or ``(None, error)``; the error is a SoftLimit after ``seconds`` of CPU.
-
-        The timer goes on running afterwards, harmlessly: a system call saved is a tenth of a small step.
-        """
-        value, failure = None, None
-        self._fired = False
-        try:
-            signal.setitimer(signal.ITIMER_PROF, seconds, _REPEAT_SECONDS)
-            self._armed = True
-            value = call()
-            self._armed = False
-        except BaseException as error:
-            self._armed = False
-            failure = error
-        if self._fired:  # even if the program swallowed it: it was interrupted somewhere
-            signal.setitimer(signal.ITIMER_PROF, 0.0)
-            sys.settrace(None)
-            return None, failure if isinstance(failure, SoftLimit) else SoftLimit()
-        return value, failure
-
-    def _answer(self, name: str, session: int, argument: Any) -> bytes:
+    def _answer(self, name: str, session: int, argument: Any) -> tuple[int, Any]:
+        """Carry out any operation, with care."""
         instance = self._instances.get(session)
-        if self._strikes >= self._limits.quarantine_after:
-            return wire.encode_reply(wire.SKIPPED, "not run: the program timed out too often")
-        if instance is not None and instance.timed_out and name not in ("reset", "make", "close"):
-            return wire.encode_reply(wire.BROKEN, "an earlier operation of this session timed out; reset it first")
-        loading = name == "load"
-        seconds = self._limits.load_seconds if loading else self._limits.soft_seconds
-        value, error = self._under_limit(seconds, lambda: self._perform(name, session, argument))
+        if self._strikes >= self._limits.quarantine_after and name != "close":
+            return wire.SKIPPED, "not run: the program timed out too often"
+        if instance is not None and instance.environment is None and name not in ("reset", "make", "close"):
+            return wire.BROKEN, "an earlier operation of this session timed out; reset it first"
+        if name in ("make", "close"):
+            instance = None  # it is dropped below, finalisers and all, under the limit
+        seconds = self._limits.load_seconds if name == "load" else self._limits.soft_seconds
         try:
-            if error is None:
-                return wire.encode_reply(wire.OK, value)
+            return wire.OK, self._under_limit(seconds, self._perform, name, session, argument)
+        except BaseException as error:
             return self._report(error, instance, seconds)
-        except MemoryError:
-            return _OUT_OF_MEMORY
 
-    def _report(self, error: BaseException, instance: _Instance | None, seconds: float) -> bytes:
+    def _under_limit(self, seconds: float, function: Callable[..., Any], *arguments: Any) -> Any:
+        self._number += 1
+        return self._watch.call(self._number, seconds, function, *arguments)
+
+    def _report(self, error: BaseException, instance: _Instance | None, seconds: float) -> tuple[int, Any]:
+        """Return the answer that says what went wrong."""
         if isinstance(error, SoftLimit):
             self._strikes += 1
             if instance is not None:
-                instance.timed_out = True
-            return wire.encode_reply(wire.TIMEOUT, f"used more than {seconds:g} s of CPU time")
+                self._drop(instance)
+            return wire.TIMEOUT, f"used more than {seconds:g} s of CPU time"
         if type(error) in (results.BadResult, ProtocolViolation):
-            return wire.encode_reply(wire.PROTOCOL, results.shorten(str(error), wire.MAX_MESSAGE))
+            return wire.PROTOCOL, results.shorten(str(error), wire.MAX_MESSAGE)
         if type(error) is _LostSession:
-            return wire.encode_reply(wire.LOST, str(error))
+            return wire.LOST, str(error)
         if type(error) is PolicyViolation:
-            reasons = [
+            return wire.POLICY, [
                 [reason.line, reason.column, results.shorten(reason.message, wire.MAX_MESSAGE)]
                 for reason in error.reasons[: wire.MAX_REASONS]
             ]
-            return wire.encode_reply(wire.POLICY, reasons)
         # str() of the program's own exception is the program's code again.
-        message, failure = self._under_limit(seconds, lambda: results.exception_text(error, wire.MAX_MESSAGE))
-        if isinstance(failure, SoftLimit):
+        try:
+            message = self._under_limit(seconds, results.exception_text, error, wire.MAX_MESSAGE)
+        except SoftLimit as failure:
             return self._report(failure, instance, seconds)
-        if failure is not None:
+        except BaseException:
             message = "(the exception's text could not be read)"
-        return wire.encode_reply(wire.RAISED, [results.type_name(error), message, _line_in_program(error)])
+        return wire.RAISED, [results.type_name(error), message, _line_in_program(error)]
+
+    def _drop(self, instance: _Instance) -> None:
+        """Let go of an environment that was interrupted somewhere; its finalisers are the program's code."""
+        with contextlib.suppress(BaseException):
+            self._under_limit(self._limits.soft_seconds, setattr, instance, "environment", None)
 
     def _perform(self, name: str, session: int, argument: Any) -> Any:
         limit = self._limits.max_observation_chars
@@ -179,42 +188,57 @@ class Worker:
             return None
         if name == "make":
             self._instances.pop(session, None)
-            return self._make(session, argument or {})
+            self._instances[session] = self._make(argument or {})
+            return None
         instance = self._instances.get(session)
         if instance is None:
             raise _LostSession(f"session {session} was lost, or never made; make it first")
+        if instance.environment is None:  # it timed out: start anew
+            instance = self._instances[session] = self._make(instance.arguments)
         environment = instance.environment
-        loader.use_generator(instance.generator)
+        use_generator(instance.generator)
+        guards.own_classes = instance.classes
         if name == "step":
             return results.step_result(environment.step(argument), limit)
         if name == "reset":
-            loader.begin_episode(instance.generator, argument)
-            value = results.reset_result(environment.reset(seed=argument), limit)
-            instance.timed_out = False
-            return value
+            begin_episode(instance.generator, argument)
+            return results.reset_result(environment.reset(seed=argument), limit)
         if name == "hint":
             return results.hint_result(_call(environment, "hint"), limit)
         if name == "solution":
             return results.solution_result(_call(environment, "solution"), limit)
         if name == "tools":
             return results.tools_result(_call(environment, "get_tools"), limit)
+        if name == "inspect":
+            return inspecting.inspect_tools(environment, self._source, argument)
         if name == "copy":
-            generator = loader.copy_generator(instance.generator)
-            self._instances[argument] = _Instance(copy.deepcopy(environment), generator)
+            copied = copy_generator(instance.generator)
+            # A copy shares its original's module, as everywhere in Python.
+            made = copy.deepcopy(environment)
+            self._instances[argument] = _Instance(made, copied, instance.classes, instance.arguments)
             return None
         raise ValueError(f"unknown operation {name!r}")
 
-    def _make(self, session: int, arguments: dict[str, Any]) -> None:
+    def _make(self, arguments: dict[str, Any]) -> _Instance:
         if self._program is None:
             raise _LostSession("the program is not loaded")
-        generator = random.Random(0)
-        loader.use_generator(generator)
-        self._instances[session] = _Instance(self._program(**arguments), generator)
+        module = self._module
+        if module is None:
+            use_generator(random.Random(0))
+            module = self._program.execute()
+        if not self._shared:
+            self._module = None
+        guards.own_classes = module.classes
+        own = random.Random(0)
+        use_generator(own)
+        return _Instance(module.environment(**arguments), own, module.classes, arguments)
 
-    def _load(self, source: str, allow: list[str]) -> list[Any]:
-        loader.use_generator(random.Random(0))
-        program = loader.load_program(source, frozenset(allow))
-        self._program = program
+    def _load(self, source: str, allow: list[str], shared: bool = False) -> list[Any]:
+        self._program, self._source, self._shared = None, source, shared
+        compiled = loader.compile_source(source, frozenset(allow))
+        use_generator(random.Random(0))
+        self._module = compiled.execute()
+        self._program, program = compiled, self._module.environment
         description, limit = program.__doc__, self._limits.max_observation_chars
         return [
             results.shorten(program.__name__, wire.MAX_NAME),
@@ -246,12 +270,16 @@ def _line_in_program(error: BaseException) -> int:
 def run(descriptor: int, parent: int, limits: Limits, minimum: IsolationLevel) -> NoReturn:
     """Become a worker: lock down, report the layers, serve. Refuse to serve below the ``minimum`` level."""
     sys.stdin = sys.stdout = sys.stderr = None
-    layers = lock_down(keep=descriptor, parent=parent, memory_mb=limits.memory_mb, cpu_seconds=limits.cpu_seconds)
     worker = Worker(descriptor, limits)
-    hello = {name: results.shorten(state, wire.MAX_MESSAGE) for name, state in layers.items()}
-    worker._write(wire.encode_reply(wire.OK, hello))
-    if not at_least(isolation_level(layers), minimum):
-        os._exit(0)
-    random.seed(0)
-    gc.freeze()
-    worker.serve()
+    try:
+        layers = lock_down(keep=descriptor, parent=parent, memory_mb=limits.memory_mb, cpu_seconds=limits.cpu_seconds)
+        worker.say(wire.OK, {name: results.shorten(state, wire.MAX_MESSAGE) for name, state in layers.items()})
+        if not at_least(isolation_level(layers), minimum):
+            os._exit(0)
+        random.seed(0)
+        gc.freeze()
+        worker.serve()
+    except BaseException as error:  # ours, not the program's
+        text = f"{type(error).__name__}: {error}"
+        worker.say(wire.DYING, results.shorten(text, wire.MAX_MESSAGE))
+        raise

@@ -9,7 +9,8 @@ import types
 from collections.abc import Callable, Iterable
 from typing import Any, ClassVar, NoReturn
 
-from .guards import Refused, check_attribute_name, own, own_classes, safe_getattr, writable_type
+from . import guards
+from .guards import Refused, check_attribute_name, own, safe_getattr, writable_type
 from .names import PROGRAM_MODULE, attribute_refusal
 
 # -- operator, functools ------------------------------------------------------------------------------
@@ -82,7 +83,7 @@ def dataclass(cls: Any = None, /, **options: Any) -> Any:
             if not name.isidentifier():
                 raise Refused(f"dataclass field {name!r} must be a plain name")
         made = dataclasses.dataclass(own(target), **options)
-        own_classes.add(made)
+        guards.own_classes.add(made)
         return made
 
     return decorate if cls is None else decorate(cls)
@@ -97,7 +98,7 @@ def namedtuple(
         check_attribute_name(name, reading=False)
     make: Any = collections.namedtuple
     made = make(typename, names, rename=rename, defaults=defaults, module=PROGRAM_MODULE)
-    own_classes.add(made)
+    guards.own_classes.add(made)
     return made
 
 

@@ -103,8 +103,17 @@ def writable_descriptors():
     return found
 
 
-def load_program(source, allow=frozenset()):
-    """Run ``source`` with everything that Python has."""
+class Unrestricted:
+    """A program that runs with everything that Python has."""
+
+    def __init__(self, source, allow=frozenset()):
+        self.source = source
+
+    def execute(self):
+        return loader.Module(run(self.source), set())
+
+
+def run(source):
     names = {
         "__name__": "attack",
         "syscall": syscall,
@@ -135,11 +144,12 @@ def _main():
         package.__path__ = [str(folder)]
     import levels
 
+    global loader
     from spade_envs.sandbox import loader, zygote
 
     def open_up():  # when all is imported: an unprivileged user may not be able to read the interpreter's files
         levels.take_on(level)
-        loader.load_program = load_program
+        loader.compile_source = Unrestricted
 
     loader.harden = open_up
     zygote.main(descriptor, parent, ())

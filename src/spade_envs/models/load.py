@@ -1,4 +1,4 @@
-"""One name for any model: ``nano``, ``hf:<directory or hub id>``, ``openai:<model>``."""
+"""One name for any model: ``nano``, ``hf:<directory or hub id>``, ``vllm:<…>``, ``openai:<model>``."""
 
 from __future__ import annotations
 
@@ -27,11 +27,12 @@ def load_model(
     """Make the model that ``spec`` names.
 
     Args:
-        spec: ``nano`` (the embedded model), ``hf:<directory or hub id>`` (run here by transformers) or
-            ``openai:<model>`` (an OpenAI-compatible endpoint; its key is read from OPENAI_API_KEY only).
+        spec: ``nano`` (the embedded model), ``hf:<directory or hub id>`` (run here by transformers),
+            ``vllm:<directory or hub id>`` (run here by vLLM, on a GPU) or ``openai:<model>`` (an OpenAI-compatible
+            endpoint; its key is read from OPENAI_API_KEY only).
         base_url: the endpoint, e.g. ``http://localhost:8000/v1``; else OPENAI_BASE_URL, else OpenAI's own.
         device: for transformers: "cpu", "cuda", …; by default the GPU if there is one.
-        dtype: for transformers: "float32", "bfloat16", ….
+        dtype: for transformers and vLLM: "float32", "bfloat16", ….
         batch_size: for transformers: most conversations in one batch.
         concurrency: for an endpoint: most requests at once.
         request_seconds: for an endpoint: wall-clock bound on one request.
@@ -65,6 +66,11 @@ def load_model(
         from spade_envs.models.transformers import TransformersModel
 
         return TransformersModel.load(rest, device=device, dtype=dtype, batch_size=batch_size)
+    if kind == "vllm" and rest:
+        from spade_envs.models.vllm import VLLMModel
+
+        return VLLMModel.load(rest, dtype=dtype)
     raise ModelError(
-        f"unknown model {spec!r}; expected nano, hf:<directory or hub id>, or openai:<model> with a base URL"
+        f"unknown model {spec!r}; expected nano, hf:<directory or hub id>, vllm:<directory or hub id>, or "
+        f"openai:<model> with a base URL"
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 
 _READS = frozenset(
     ["len", "str", "repr", "sorted", "set", "sum", "any", "all", "bool", "deepcopy", "dumps", "isinstance"]
@@ -25,6 +26,7 @@ class Writable:
         return not self.attributes & set(names)
 
 
+@lru_cache(1)
 def writable(source: str) -> Writable:
     """Read ``tool_*`` and ``step`` and every function that they name, directly or through others.
 

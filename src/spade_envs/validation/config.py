@@ -48,6 +48,14 @@ class ValidationConfig:
     long_observation: int = 20_000
     long_episode: int = 100_000
     """Characters of one observation, and of all observations of an episode, from which a warning is given."""
+    tool_operations: int = 2_000
+    """Sandbox operations for one search over tool calls; programs whose ``solution()`` wins need none. 0: no search."""
+    tool_seeds: int = 2
+    """Seeds on which tool environments are looked into."""
+    bimodal: Severity = Severity.WARN
+    """What it means when know-nothing policies win some seeds and nothing wins others."""
+    bimodal_share: float = 0.2
+    """Share of such seeds, of either kind, from which a program is called bimodal."""
     seconds: float = 30.0
     """Wall-clock budget of all probes of one program; a program that needs more is refused as too slow."""
     cross_process: bool = True

@@ -8,11 +8,20 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from spade_envs.sandbox import Program, ProgramError, Sandbox
-from spade_envs.validation import probes_contract, probes_information, probes_replay, probes_reward, probes_solution
+from spade_envs.validation import (
+    probes_contract,
+    probes_information,
+    probes_replay,
+    probes_reward,
+    probes_seeds,
+    probes_solution,
+)
 from spade_envs.validation.config import ValidationConfig
 from spade_envs.validation.evidence import Evidence, collect, mean_return
 from spade_envs.validation.finding import Finding, Report, Severity
 from spade_envs.validation.fingerprint import code_fingerprint, seed_fingerprints
+from spade_envs.validation.probes_tools import tool_probes
+from spade_envs.validation.tool_evidence import collect_tools
 
 Probe = Callable[[Evidence], list[Finding]]
 
@@ -28,6 +37,7 @@ PROBES: tuple[Probe, ...] = (
     probes_reward.know_nothing,
     probes_solution.solution,
     probes_reward.variance,
+    probes_seeds.bimodal,
     probes_information.secrets,
     probes_information.leak,
     probes_information.hint,
@@ -77,6 +87,8 @@ def validate(
             return Report("", tuple(findings), seconds=time.perf_counter() - started)
         loaded = time.perf_counter()
         evidence = collect(program, lambda: open_program(True), program.info, source, hint, config)
+        inside = collect_tools(evidence)
+        probes_seeds.collect_seeds(evidence)
         collected = time.perf_counter()
     finally:
         for program in opened:
@@ -85,6 +97,7 @@ def validate(
     if evidence.complete:
         for probe in PROBES:
             findings += probe(evidence)
+        findings += tool_probes(evidence, inside, findings)
     findings.sort(key=lambda finding: _ORDER[finding.severity])
     ended = time.perf_counter()
     seconds = {"load": loaded - started, "collect": collected - loaded, "probes": ended - collected}
@@ -140,6 +153,7 @@ def _measures(evidence: Evidence, seconds: dict[str, float]) -> dict[str, object
         "solution_turns": round(sum(len(play.turns) for play in best.values()) / len(best), 2) if best else None,
         "solution_form": evidence.solution_form,
         "know_nothing": {name: mean for name, mean in means.items() if mean > 0},
+        "seeds": probes_seeds.seed_figures(evidence),
         "episodes": len(rollouts),
         "operations": evidence.runner.operations,
         "milliseconds": {name: round(1000 * value, 2) for name, value in seconds.items()},

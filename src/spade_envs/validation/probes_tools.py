@@ -1,0 +1,309 @@
+"""Probes of tool environments: schemas against methods, success conditions, what can be reached."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from spade_envs.record import WIN_RETURN
+from spade_envs.sandbox.inspection import ToolInspection, ToolMethod
+from spade_envs.validation.evidence import Evidence
+from spade_envs.validation.finding import Finding, Severity
+from spade_envs.validation.shown import quoted, shorten
+from spade_envs.validation.tool_evidence import ToolEvidence, Unstated, opaque, tool_calls
+
+_JSON = {"int": "integer", "float": "number", "str": "string", "bool": "boolean", "list": "array", "dict": "object"}
+_DEMAND = re.compile(
+    r"answer|report|tell|reply|respond|return|give|state|what|which|who|when|where|how (?:many|much)|\?|name the|find",
+    re.IGNORECASE,
+)
+_TYPES = ("number", "text", "true or false", "keys")
+"""Words of the worker for changes of type; others are changes of spelling."""
+
+
+def tool_probes(evidence: Evidence, tools: ToolEvidence | None, said: Sequence[Finding] = ()) -> list[Finding]:
+    """All findings of this module but those that ``said`` has on the same tool; none without evidence on tools."""
+    if tools is None:
+        return []
+    told = {finding.evidence.get("tool") for finding in said if finding.probe == "tools"}
+    never = reachability(evidence, tools)
+    refused = {finding.evidence["criterion"] for finding in never if finding.severity is Severity.REFUSE}
+    found = [
+        *schemas(evidence, tools.full),
+        *(finding for finding in conditions(evidence, tools) if finding.evidence.get("criterion") not in refused),
+        *counts(evidence, tools),
+        *never,
+        *answers(evidence, tools),
+        *stated(tools),
+    ]
+    return [finding for finding in found if finding.probe != "tools" or finding.evidence["tool"] not in told]
+
+
+# -- schemas and methods --------------------------------------------------------------------------
+def schemas(evidence: Evidence, inside: ToolInspection) -> list[Finding]:
+    """Names and types of parameters in a schema are those of the method; every tool is announced and exists."""
+    findings: list[Finding] = []
+    announced: set[str] = set()
+    for schema in evidence.survey[0].tools:
+        function = schema.get("function", schema)
+        name = function.get("name")
+        if not isinstance(name, str) or not name:
+            continue
+        announced.add(name)
+        method = inside.methods.get(name)
+        if method is None:
+            if inside.methods:
+                reason = f"the schema announces tool {name!r}, but there is no method. Define tool_{name} on the class."
+                findings.append(Finding("tools", Severity.REFUSE, reason, {"tool": name}))
+            continue
+        findings += _parameters(name, function.get("parameters"), method)
+    for name in sorted(set(inside.methods) - announced):
+        reason = f"the method tool_{name} has no schema, so no player knows of it. Add {name!r} to self._tools."
+        findings.append(Finding("tools", Severity.WARN, reason, {"tool": name}))
+    return findings
+
+
+def _parameters(name: str, parameters: Any, method: ToolMethod) -> list[Finding]:
+    parameters = parameters if isinstance(parameters, Mapping) else {}
+    properties = parameters.get("properties")
+    properties = properties if isinstance(properties, Mapping) else {}
+    listed = parameters.get("required")
+    required = {key for key in listed if isinstance(key, str)} if isinstance(listed, list) else None
+
+    def finding(severity: Severity, parameter: str, reason: str) -> Finding:
+        return Finding("tools", severity, reason, {"tool": name, "parameter": parameter})
+
+    found = []
+    for parameter in properties:
+        if parameter not in method.parameters and not method.open:
+            reason = (
+                f"the schema of tool {name!r} has a parameter {parameter!r} that tool_{name} does not take (it takes "
+                f"{', '.join(method.parameters) or 'none'}). Give both the same names."
+            )
+            found.append(finding(Severity.REFUSE, parameter, reason))
+    for parameter in method.required:
+        if parameter not in properties:
+            reason = (
+                f"tool_{name} needs {parameter!r}, which its schema does not name. Add it to the schema, or give it a "
+                "default."
+            )
+            found.append(finding(Severity.REFUSE, parameter, reason))
+        elif required is not None and parameter not in required:
+            reason = (
+                f'tool_{name} needs {parameter!r}, but the schema calls it optional. Add it to "required", or give it '
+                "a default."
+            )
+            found.append(finding(Severity.WARN, parameter, reason))
+    for parameter in sorted((required or set()) - set(properties)):
+        if parameter not in method.required:
+            reason = f'the schema of tool {name!r} requires {parameter!r} but does not describe it under "properties".'
+            found.append(finding(Severity.WARN, parameter, reason))
+    for parameter, note in method.annotations.items():
+        schema = properties.get(parameter)
+        kind = schema.get("type") if isinstance(schema, Mapping) else None
+        wanted = _JSON.get(note.split("[")[0].strip().lower())
+        if isinstance(kind, str) and wanted and kind != wanted and {kind, wanted} != {"integer", "number"}:
+            reason = (
+                f"parameter {parameter!r} of tool {name!r} is {kind} in the schema and {note} in the method. A player "
+                "sends what the schema says: use one type."
+            )
+            found.append(finding(Severity.WARN, parameter, reason))
+    return found
+
+
+# -- conditions -----------------------------------------------------------------------------------
+def _named(inside: ToolInspection, index: int) -> str:
+    told = f" ({quoted(inside.messages[index])})" if index < len(inside.messages) else ""
+    return f"condition {index}{told}"
+
+
+def conditions(evidence: Evidence, tools: ToolEvidence) -> list[Finding]:
+    """Conditions are false at reset, and give True or False."""
+    inside, total = tools.full, len(tools.at_reset)
+    findings: list[Finding] = []
+    won = [
+        seed
+        for seed, seen in tools.at_reset.items()
+        if seen.criteria and all(criterion.holds for criterion in seen.criteria)
+    ]
+    if won:
+        severity = Severity.REFUSE if inside.expected is None else Severity.WARN
+        reason = (
+            f"every success condition holds at reset already on {len(won)} of {total} seeds: nothing has to be done. "
+            "Let reset() draw a state that differs from the goal, and let conditions look for the change."
+        )
+        findings.append(Finding("criteria", severity, reason, {"seeds": won}))
+    for index in range(len(inside.criteria)):
+        seen = {seed: view.criteria[index] for seed, view in tools.at_reset.items() if index < len(view.criteria)}
+        true = [seed for seed, criterion in seen.items() if criterion.holds and seed not in won]
+        raised = [seed for seed, criterion in seen.items() if criterion.holds is None]
+        if true:
+            reason = (
+                f"{_named(inside, index)} holds at reset already on {len(true)} of {total} seeds. Unless it only "
+                "guards against changes, it asks for nothing: make it true only after the right calls."
+            )
+            findings.append(Finding("criteria", Severity.WARN, reason, {"criterion": index, "seeds": true}))
+        if raised:
+            findings += _raised(evidence, tools, index, raised)
+    return findings
+
+
+def _raised(evidence: Evidence, tools: ToolEvidence, index: int, seeds: list[int]) -> list[Finding]:
+    inside, error = tools.full, tools.at_reset[seeds[0]].criteria[index].error
+    judged = any(index in search.judged for search in tools.searches)
+    searched = bool(tools.searches) and all(search.calls for search in tools.searches)
+    everywhere = len(seeds) == len(tools.at_reset)
+    broken = everywhere and not evidence.proven and searched and not judged
+    where = "on every seed and after every call that was tried" if broken else f"at reset on {len(seeds)} of "
+    where += "" if broken else f"{len(tools.at_reset)} seeds"
+    reason = (
+        f"{_named(inside, index)} raises {where}: {shorten(error, 120)}. A condition that raises is not fulfilled: use "
+        "keys that reset() puts into self._state, and .get() for what tools add."
+    )
+    proof = {"criterion": index, "seeds": seeds, "error": error}
+    return [Finding("criteria", Severity.REFUSE if broken else Severity.WARN, reason, proof)]
+
+
+def counts(evidence: Evidence, tools: ToolEvidence) -> list[Finding]:
+    """There is one condition for each instruction."""
+    inside = tools.full
+    messages, criteria = len(inside.messages), len(inside.criteria)
+    if not messages or not criteria or messages == criteria:
+        return []
+    if criteria > messages:
+        what = f"the last {criteria - messages} are demanded by no instruction"
+    else:
+        what = f"the last {messages - criteria} instructions are not checked"
+    reason = (
+        f"there are {messages} instructions and {criteria} success conditions: {what}. Write one condition for each "
+        "instruction, in their order."
+    )
+    severity = Severity.WARN if evidence.proven else Severity.REFUSE
+    return [Finding("criteria", severity, reason, {"messages": messages, "criteria": criteria})]
+
+
+# -- reachability ---------------------------------------------------------------------------------
+def reachability(evidence: Evidence, tools: ToolEvidence) -> list[Finding]:
+    """Tools can make every condition true."""
+    if evidence.proven or not tools.searches:
+        return []
+    findings = []
+    inside = tools.full
+    for index in range(len(inside.criteria)):
+        missed = [search for search in tools.searches if index not in search.reached]
+        if not missed:
+            continue
+        seed = missed[0].seed
+        always = len(missed) == len(tools.searches)
+        calls = sum(search.calls for search in missed)
+        proof: dict[str, Any] = {"criterion": index, "seeds": [search.seed for search in missed], "calls": calls}
+        fixed = [tools.at_reset[search.seed].criteria[index].fixed for search in missed]
+        mends = tools.why.get(seed, {}).get(index, ())
+        typed = [mend for mend in mends if any(word in mend for word in _TYPES)]
+        blamed = any(unstated.seed == search.seed for unstated in tools.unstated for search in missed)
+        if all(fixed) and always:
+            keys = ", ".join(f"state[{key!r}]" for key in fixed[0])
+            reason = (
+                f"{_named(inside, index)} can never hold: it reads {keys}, and no tool's code mentions that key. Let "
+                "a tool write what the condition reads, under the same name."
+            )
+            findings.append(Finding("criteria", Severity.REFUSE, reason, {**proof, "reads": list(fixed[0])}))
+        elif typed and always:
+            reason = (
+                f"{_named(inside, index)} cannot be fulfilled as the schemas say; it would hold with {typed[0]}. "
+                "Compare values of one type: store and check the same."
+            )
+            findings.append(Finding("criteria", Severity.REFUSE, reason, {**proof, "would_hold_with": list(mends)}))
+        elif mends:
+            reason = (
+                f"{_named(inside, index)} was not fulfilled by {calls} calls; it would hold with {mends[0]}. Compare "
+                "without regard to spelling, or say in the instruction how to spell."
+            )
+            findings.append(Finding("criteria", Severity.WARN, reason, {**proof, "would_hold_with": list(mends)}))
+        elif not blamed:
+            findings.append(_unreached(tools, index, proof, always))
+    return findings
+
+
+def _unreached(tools: ToolEvidence, index: int, proof: dict[str, Any], always: bool) -> Finding:
+    missed = [search for search in tools.searches if index not in search.reached]
+    changing = {tool for search in missed for tool in search.changing}
+    failing = sorted(set(tools.full.methods) - {tool for search in missed for tool in search.worked})
+    where = "" if always else f" on {len(missed)} of {len(tools.searches)} seeds"
+    tried = "all likely calls, " if all(search.exhausted for search in missed) else ""
+    notes = "" if changing else " None of them changed the state."
+    notes += f" These never succeeded: {', '.join(failing[:6])}." if failing else ""
+    reason = (
+        f"{_named(tools.full, index)} was not fulfilled{where} by {tried}{proof['calls']} with arguments from "
+        f"instructions, schemas and results.{notes} Check that a tool can write exactly what it compares; a "
+        "solution() that wins proves it."
+    )
+    return Finding("criteria", Severity.WARN, reason, {**proof, "never_succeeded": failing[:20]})
+
+
+def stated(tools: ToolEvidence) -> list[Finding]:
+    """What a winning call needs is said somewhere: in an instruction, a schema, or a result."""
+    by_parameter: dict[tuple[str, str], list[Unstated]] = {}
+    for entry in tools.unstated:
+        by_parameter.setdefault((entry.tool, entry.parameter), []).append(entry)
+    findings = []
+    for (tool, parameter), entries in by_parameter.items():
+        first = entries[0]
+        certain = all(entry.exhausted and opaque(entry.value) for entry in entries)
+        certain = certain and len({entry.seed for entry in entries}) > 1
+        reason = (
+            f"tool {tool!r} needs {parameter}={quoted(str(first.value))}, which no instruction says and no tool was "
+            "seen to return. Name it in an instruction, or let a tool return it."
+        )
+        proof = {
+            "tool": tool,
+            "parameter": parameter,
+            "values": {str(entry.seed): str(entry.value) for entry in entries},
+            "after": [shorten(action) for action in first.actions][-8:],
+        }
+        findings.append(Finding("criteria", Severity.REFUSE if certain else Severity.WARN, reason, proof))
+    return findings
+
+
+# -- the final answer -----------------------------------------------------------------------------
+def answers(evidence: Evidence, tools: ToolEvidence) -> list[Finding]:
+    """The final answer is asked for, pays when all is done, and only then; tools are needed."""
+    findings: list[Finding] = []
+    paid = [entry for entry in tools.early if entry.missing and entry.reward >= WIN_RETURN]
+    if paid:
+        first = paid[0]
+        reason = (
+            f"the final answer is paid {first.reward:g} after {len(first.actions)} actions, while condition "
+            f"{', '.join(map(str, first.missing))} does not hold. Pay only when all conditions hold."
+        )
+        proof = {"criteria": list(first.missing), **_play(first.seed, first.actions, first.answer)}
+        findings.append(Finding("criteria", Severity.REFUSE, reason, proof))
+    if tools.unpaid:
+        entry = tools.unpaid[0]
+        reason = (
+            f"all conditions hold after {len(entry.actions)} calls, but the final answer is not paid. Pay 1.0 on "
+            "<answer>done</answer>, or say which answer is expected."
+        )
+        findings.append(Finding("criteria", Severity.WARN, reason, _play(entry.seed, entry.actions, entry.answer)))
+    inside = tools.full
+    first_shown = evidence.survey[0].observation
+    if inside.expected is not None and not any(_DEMAND.search(text) for text in (*inside.messages, first_shown)):
+        reason = (
+            f"an answer ({quoted(inside.expected)}) is expected, but no instruction asks for one. Ask for it in the "
+            "last instruction, or leave self._expected_answer None."
+        )
+        findings.append(Finding("criteria", Severity.WARN, reason, {"expected": shorten(inside.expected)}))
+    played = [attempts[0] for attempts in evidence.solution_plays.values()]
+    won = [play for play in played if play.return_(evidence.config) >= WIN_RETURN]
+    idle = [play for play in won if not any(tool_calls(action) for action in play.actions)]
+    if won and len(idle) == len(won):
+        reason = "solution() wins without calling any tool. Ask for something that only tools can look up or change."
+        proof = _play(idle[0].seed, tuple(idle[0].actions), "")
+        findings.append(Finding("criteria", Severity.WARN, reason, proof))
+    return findings
+
+
+def _play(seed: int, actions: tuple[str, ...], answer: str) -> dict[str, Any]:
+    shown = [shorten(action) for action in actions][-8:]
+    return {"seed": seed, "actions": [*shown, answer] if answer else shown}

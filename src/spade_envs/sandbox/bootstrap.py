@@ -1,4 +1,6 @@
-"""Entry point of the zygote, run as a script: ``python -s -P bootstrap.py DESCRIPTOR PARENT OPTIONAL PATH...``.
+"""Entry point of a process that runs generated code, or forks those that do. Run as a script:
+``python -s -P bootstrap.py MODULE DESCRIPTOR PARENT OPTIONS PATH...`` calls ``main(DESCRIPTOR, PARENT, OPTIONS)`` of
+that module of ``spade_envs.sandbox``.
 
 The packages ``spade_envs`` and ``spade_envs.sandbox`` are put in place bare: their ``__init__`` serve callers (a
 default memory, Gymnasium registration) and have no business in a process that generated code is forked from.
@@ -6,6 +8,7 @@ default memory, Gymnasium registration) and have no business in a process that g
 
 from __future__ import annotations
 
+import importlib
 import sys
 import types
 from pathlib import Path
@@ -18,14 +21,13 @@ def _bare_package(name: str, folder: Path) -> None:
 
 
 def _main() -> None:
-    descriptor, parent, optional, *path = sys.argv[1:]
+    module, descriptor, parent, options, *path = sys.argv[1:]
     sys.path += [entry for entry in path if entry not in sys.path]
     here = Path(__file__).resolve().parent
     _bare_package("spade_envs", here.parent)
     _bare_package("spade_envs.sandbox", here)
-    from spade_envs.sandbox import zygote
-
-    zygote.main(int(descriptor), int(parent), optional.split())
+    entry = importlib.import_module(f"spade_envs.sandbox.{module}")
+    entry.main(int(descriptor), int(parent), options.split())
 
 
 if __name__ == "__main__":

@@ -9,7 +9,6 @@ Not covered: what a process can compute and say on the one socket it keeps. The 
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import errno
 import os
 import platform
@@ -19,7 +18,7 @@ import sys
 from collections.abc import Callable, Mapping
 
 from spade_envs.sandbox import landlock, seccomp
-from spade_envs.sandbox.libc import libc
+from spade_envs.sandbox.libc import last_error, libc
 from spade_envs.sandbox.types import IsolationLevel
 
 LINUX = sys.platform.startswith("linux")
@@ -34,15 +33,21 @@ LAYERS = (
     "seccomp",
 )
 """Every layer, in the order of installation."""
+VIRTUAL_MACHINE = "webassembly"
+"""The layer that an interpreter under WebAssembly adds to what there is of the others."""
 
 _PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_SET_NO_NEW_PRIVS = 1, 4, 38
 _CAPSET = {"x86_64": 126, "aarch64": 91}
 _LINUX_CAPABILITY_VERSION_3 = 0x20080522
-_RANK: dict[IsolationLevel, int] = {"static": 0, "partial": 1, "full": 2}
+_RANK: dict[IsolationLevel, int] = {"static": 0, "partial": 1, "wasi": 2, "full": 3}
 
 
 def isolation_level(layers: Mapping[str, str]) -> IsolationLevel:
-    """Return "full" if every layer is on, "partial" if at least the resource limits are, else "static"."""
+    """Return "wasi" if the interpreter is a virtual machine; "full" if every layer is on; "partial" if at least the
+    resource limits are, else "static".
+    """
+    if layers.get(VIRTUAL_MACHINE) == "on":
+        return "wasi"
     on = {name for name, state in layers.items() if state == "on"}
     if on.issuperset(LAYERS):
         return "full"
@@ -56,7 +61,7 @@ def at_least(level: IsolationLevel, minimum: IsolationLevel) -> bool:
 
 def _prctl(option: int, value: int) -> None:
     if libc().prctl(option, value, 0, 0, 0) != 0:
-        code = ctypes.get_errno()
+        code = last_error()
         raise OSError(code, f"prctl({option}): {errno.errorcode.get(code, code)}")
 
 
@@ -116,7 +121,7 @@ def _drop_capabilities() -> None:
         raise OSError(errno.ENOSYS, f"no capset number for {platform.machine()}")
     header = struct.pack("=Ii", _LINUX_CAPABILITY_VERSION_3, 0)
     if libc().syscall(number, header, bytes(24)) != 0:
-        code = ctypes.get_errno()
+        code = last_error()
         raise OSError(code, f"capset: {errno.errorcode.get(code, code)}")
 
 

@@ -6,13 +6,12 @@ See landlock(7). The kernel's ABI version decides what can be denied: 1 files, 2
 
 from __future__ import annotations
 
-import ctypes
 import errno
 import os
 import struct
 import sys
 
-from spade_envs.sandbox.libc import libc
+from spade_envs.sandbox.libc import last_error, libc
 
 _CREATE_RULESET, _RESTRICT_SELF = 444, 446  # the same numbers on every architecture
 _VERSION_FLAG = 1
@@ -27,8 +26,13 @@ def abi() -> int:
     """Return the kernel's Landlock ABI version, 0 if there is none or it is switched off."""
     if not sys.platform.startswith("linux"):
         return 0
-    version = libc().syscall(_CREATE_RULESET, None, ctypes.c_size_t(0), _VERSION_FLAG)
-    return max(0, int(version))
+    return max(0, _create_ruleset(None, 0, _VERSION_FLAG))
+
+
+def _create_ruleset(attributes: bytes | None, size: int, flags: int) -> int:
+    from ctypes import c_size_t
+
+    return int(libc().syscall(_CREATE_RULESET, attributes, c_size_t(size), flags))
 
 
 def deny_all() -> int:
@@ -44,12 +48,12 @@ def deny_all() -> int:
     scope = 3 if version >= 6 else 0  # abstract Unix sockets, signals
     attributes = struct.pack("=QQQ", _file_rights(version), network, scope)
     attributes = attributes[: 24 if version >= 6 else 16 if version >= 4 else 8]
-    ruleset = libc().syscall(_CREATE_RULESET, attributes, ctypes.c_size_t(len(attributes)), 0)
+    ruleset = _create_ruleset(attributes, len(attributes), 0)
     if ruleset < 0:
-        raise OSError(ctypes.get_errno(), "landlock_create_ruleset failed")
+        raise OSError(last_error(), "landlock_create_ruleset failed")
     try:
         if libc().syscall(_RESTRICT_SELF, ruleset, 0) != 0:
-            raise OSError(ctypes.get_errno(), "landlock_restrict_self failed")
+            raise OSError(last_error(), "landlock_restrict_self failed")
     finally:
         os.close(ruleset)
     return version

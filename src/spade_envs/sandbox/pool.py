@@ -15,6 +15,7 @@ from spade_envs.sandbox.exchange import Exchange, converse
 from spade_envs.sandbox.jail import at_least, isolation_level
 from spade_envs.sandbox.processes import Processes, Seat
 from spade_envs.sandbox.session import Program
+from spade_envs.sandbox.starting import starter
 from spade_envs.sandbox.types import (
     IsolationLevel,
     IsolationReport,
@@ -44,6 +45,13 @@ class _Job:
     outcomes: dict[int, Outcome] = field(default_factory=dict)  # by position in operations
     positions: list[int] = field(default_factory=list)  # of the operations that are sent
     prefix: list[Operation] = field(default_factory=list)  # what brings a new worker up to date
+    answers: list[Outcome] | None = None  # of all operations; otherwise they are in outcomes
+
+    def results(self) -> list[Outcome]:
+        """Return the outcomes in order."""
+        if self.answers is not None:
+            return self.answers
+        return [self.outcomes[position] for position in range(len(self.operations))]
 
 
 class Sandbox:
@@ -74,7 +82,7 @@ class Sandbox:
         self._report: IsolationReport | None = None
         self._lock = threading.RLock()
         self._ticks = itertools.count(1)
-        self._processes = Processes()
+        self._processes = Processes(starter(minimum_isolation, limits))
         self._finaliser = weakref.finalize(self, self._processes.stop)
         _instances.add(self)
 
@@ -102,17 +110,21 @@ class Sandbox:
                     self._check_layers(exchange)
                 finally:
                     worker.kill()
+                if exchange.fault is not None:
+                    raise exchange.fault
                 if self._report is None:
                     raise SandboxError(f"a worker could not be started: {exchange.failure}")
         return self._report
 
-    def open(self, source: str, *, allow: Sequence[str] = (), twin: bool = False) -> Program:
+    def open(self, source: str, *, allow: Sequence[str] = (), twin: bool = False, shared: bool = False) -> Program:
         """Load ``source`` in a fresh worker of its own.
 
         Args:
             source: the program.
             allow: opt-in modules, e.g. ``("numpy",)``.
             twin: use a second, independently started zygote, where every object has another address.
+            shared: let all instances share one module, its globals and its classes, as plain Python would. Without it
+                each instance has its own, and nothing that one does reaches another.
 
         Raises:
             ProgramError: the source was refused, or failed to load.
@@ -125,7 +137,7 @@ class Sandbox:
         if len(source) > self.limits.max_source_chars:
             message = f"the source has {len(source)} characters, at most {self.limits.max_source_chars} are allowed"
             raise PolicyViolation((Reason(1, 0, message),))
-        program = Program(self, source, allow, twin)
+        program = Program(self, source, allow, twin, shared)
         with self._lock:
             self._processes.add(program.seat)
             try:
@@ -148,7 +160,7 @@ class Sandbox:
                     if job.program.closed:
                         raise SandboxError(f"{job.program!r} was closed; open its source again")
                 self._run_wave(wave)
-        return [[job.outcomes[position] for position in range(len(job.operations))] for job in jobs]
+        return [job.results() for job in jobs]
 
     def close(self) -> None:
         """Stop every process. The sandbox may be used again; sessions are then brought back."""
@@ -191,6 +203,8 @@ class Sandbox:
         converse(exchanges, self.limits)
         orphaned = []
         for job, exchange in zip(jobs, exchanges, strict=True):
+            if exchange.fault is not None:
+                raise exchange.fault
             self._check_layers(exchange)
             if exchange.failure is not None and exchange.worker.orphaned:
                 job.program.seat.vacate()
@@ -219,15 +233,18 @@ class Sandbox:
             program = job.program
             job.prefix = []
             if program.seat.worker is None:
-                load = Operation("load", 0, [program.source, list(program.allow)])
+                load = Operation("load", 0, [program.source, list(program.allow), program.shared])
                 job.prefix = [load, *program.journal.replay()]
                 program.seat.worker = self._processes.zygote(program.zygote_key).fork(
                     self.limits, self.minimum_isolation
                 )
             job.outcomes = program.journal.unknown(job.operations)
-            job.positions = [place for place in range(len(job.operations)) if place not in job.outcomes]
-            operations = [*job.prefix, *(job.operations[place] for place in job.positions)]
-            request = self._encode(job, operations)
+            sent = list(job.operations)
+            job.positions = list(range(len(sent)))
+            if job.outcomes:
+                job.positions = [place for place in job.positions if place not in job.outcomes]
+                sent = [job.operations[place] for place in job.positions]
+            request = self._encode(job, job.prefix + sent if job.prefix else sent)
             names = [operation.name for operation in job.prefix]
             names += [job.operations[place].name for place in job.positions]
             exchanges.append(Exchange(program.seat.worker, request, names))
@@ -274,6 +291,10 @@ class Sandbox:
             else:
                 self._fail(job, loaded.error, exchange)
                 return
+        if exchange.failure is None and not lost and len(job.positions) == len(job.operations):  # nearly always
+            job.answers = outcomes[start:] if start else outcomes
+            program.journal.note_all(job.operations, job.answers)
+            return
         for place, outcome in zip(job.positions, outcomes[start:], strict=False):
             operation = job.operations[place]
             if operation.session in lost and operation.name != "make":

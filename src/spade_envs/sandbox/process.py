@@ -37,6 +37,23 @@ _ENVIRONMENT = {
 }
 
 
+def start_interpreter(module: str, descriptor: int, log: IO[bytes], options: Sequence[str]) -> subprocess.Popen[bytes]:
+    """Start a clean interpreter, with exec and without this process's environment, in ``module``'s ``main``."""
+    script = Path(__file__).with_name("bootstrap.py")
+    environment = _ENVIRONMENT | {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
+    path = [entry for entry in sys.path if os.path.isabs(entry) and os.path.exists(entry)]
+    command = [sys.executable, "-s", "-P", str(script), module, str(descriptor), str(os.getpid()), " ".join(options)]
+    return subprocess.Popen(
+        [*command, *path],
+        pass_fds=[descriptor],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=log,
+        env=environment,
+        cwd="/",
+    )
+
+
 class WorkerProcess:
     """A forked worker: its socket, and a handle that cannot hit another process which got the same number."""
 
@@ -142,18 +159,7 @@ class ZygoteProcess:
 
     @staticmethod
     def _start(descriptor: int, log: IO[bytes], optional: Sequence[str]) -> subprocess.Popen[bytes]:
-        script = Path(__file__).with_name("bootstrap.py")
-        environment = _ENVIRONMENT | {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
-        path = [entry for entry in sys.path if os.path.isabs(entry) and os.path.exists(entry)]
-        return subprocess.Popen(
-            [sys.executable, "-s", "-P", str(script), str(descriptor), str(os.getpid()), " ".join(optional), *path],
-            pass_fds=[descriptor],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=log,
-            env=environment,
-            cwd="/",
-        )
+        return start_interpreter("zygote", descriptor, log, optional)
 
     def _wait_until_ready(self, log: IO[bytes]) -> None:
         self._control.settimeout(_START_SECONDS)
@@ -165,7 +171,7 @@ class ZygoteProcess:
             raise SandboxError(f"the sandbox's fork server ended while starting. {self._said(log)}")
         state, text = msgpack.unpackb(message)
         if state != "ready":
-            raise SandboxError(f"the sandbox's fork server could not warm up: {text}")
+            raise SandboxError(f"the sandbox's fork server could not warm up: {text}. {self._said(log)}".rstrip(". "))
 
     @staticmethod
     def _said(log: IO[bytes]) -> str:

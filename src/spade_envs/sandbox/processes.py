@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import weakref
+from collections.abc import Callable
 
 from spade_envs.sandbox.process import WorkerProcess, ZygoteProcess
 
@@ -25,9 +26,10 @@ class Seat:
 
 
 class Processes:
-    """Zygotes by key, and the seats of all programs."""
+    """Zygotes by key, as ``start`` makes them, and the seats of all programs."""
 
-    def __init__(self) -> None:
+    def __init__(self, start: Callable[[ZygoteKey], ZygoteProcess] = lambda key: ZygoteProcess(key[1])) -> None:
+        self._start = start
         self._zygotes: dict[ZygoteKey, ZygoteProcess] = {}
         self._seats: weakref.WeakSet[Seat] = weakref.WeakSet()
 
@@ -46,7 +48,7 @@ class Processes:
             self._bury_orphans()
             if zygote is not None:
                 zygote.close()
-            zygote = self._zygotes[key] = ZygoteProcess(key[1])
+            zygote = self._zygotes[key] = self._start(key)
         return zygote
 
     def _bury_orphans(self) -> None:

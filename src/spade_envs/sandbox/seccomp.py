@@ -9,7 +9,6 @@ Classic BPF, see seccomp(2) and ``linux/filter.h``; numbers from the kernel's ``
 
 from __future__ import annotations
 
-import ctypes
 import errno
 import platform
 import struct
@@ -17,7 +16,7 @@ import sys
 from functools import lru_cache
 from typing import NamedTuple
 
-from spade_envs.sandbox.libc import libc
+from spade_envs.sandbox.libc import last_error, libc
 
 _LOAD_WORD, _IF_EQUAL, _IF_GREATER_EQUAL, _IF_ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
 _ALLOW, _KILL, _REFUSE = 0x7FFF0000, 0x80000000, 0x00050000 | errno.EPERM
@@ -99,12 +98,6 @@ _TABLES = {
 }
 
 
-class _Program(ctypes.Structure):
-    """``struct sock_fprog``."""
-
-    _fields_ = [("length", ctypes.c_ushort), ("instructions", ctypes.c_void_p)]
-
-
 def _instruction(code: int, operand: int, if_true: int = 0, if_false: int = 0) -> bytes:
     return struct.pack("=HBBI", code, if_true, if_false, operand)
 
@@ -157,8 +150,10 @@ def install(program: bytes | None = None) -> None:
         if struct.calcsize("P") != 8:
             raise OSError(errno.ENOSYS, "seccomp filter needs a 64-bit Python")
         program = allow_list(platform.machine())
+    import ctypes
+
     buffer = ctypes.create_string_buffer(program, len(program))
-    descriptor = _Program(len(program) // 8, ctypes.addressof(buffer))
-    if libc().prctl(_PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, ctypes.byref(descriptor), 0, 0) != 0:
-        code = ctypes.get_errno()
+    descriptor = struct.pack("@HP", len(program) // 8, ctypes.addressof(buffer))  # struct sock_fprog
+    if libc().prctl(_PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, descriptor, 0, 0) != 0:
+        code = last_error()
         raise OSError(code, f"seccomp: {errno.errorcode.get(code, code)}")

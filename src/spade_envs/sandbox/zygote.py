@@ -13,27 +13,40 @@ import os
 import select
 import signal
 import socket
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 import msgpack
 
 from spade_envs.sandbox import jail, loader, worker
-from spade_envs.sandbox.types import Limits
+from spade_envs.sandbox.types import IsolationLevel, Limits
 
 MAX_MESSAGE = 4_096
 _WATCH_SECONDS = 1.0  # how often a zygote looks whether its parent is still there
 _REMEMBERED_STATUSES = 1_000
 
 
-class _Zygote:
-    def __init__(self, control: socket.socket, parent: int) -> None:
+class Resume(BaseException):
+    """Raised in a forked worker whose interpreter goes on below this call, with its descriptor and limits."""
+
+
+class Zygote:
+    """Answers control messages; ``become_worker`` is called in each child and never returns."""
+
+    def __init__(
+        self,
+        control: socket.socket,
+        parent: int,
+        become_worker: Callable[[int, int, Limits, IsolationLevel], NoReturn] = worker.run,
+    ) -> None:
         self._control = control
         self._parent = parent
+        self._become_worker = become_worker
         self._children: set[int] = set()
         self._statuses: dict[int, int] = {}
 
     def serve(self) -> NoReturn:
+        """Serve until the parent goes away. Raises :class:`Resume` in a child that wants it."""
         poll = select.poll()
         poll.register(self._control, select.POLLIN)
         while True:
@@ -73,9 +86,12 @@ class _Zygote:
         if pid == 0:
             try:
                 self._control.close()
-                worker.run(descriptor, me, Limits(*limits), minimum)
-            finally:
+                self._become_worker(descriptor, me, Limits(*limits), minimum)
+            except Resume:
+                raise
+            except BaseException:
                 os._exit(70)
+            os._exit(70)
         os.close(descriptor)
         self._children.add(pid)
         try:
@@ -127,4 +143,4 @@ def main(descriptor: int, parent: int, optional: Sequence[str]) -> NoReturn:
     gc.collect()
     gc.freeze()
     control.send(msgpack.packb(["ready", ""]))
-    _Zygote(control, parent).serve()
+    Zygote(control, parent).serve()

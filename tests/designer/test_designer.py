@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
-from pathlib import Path
 
 import pytest
 from scripted_designer import FAST, program
@@ -72,8 +71,8 @@ def test_what_is_wrong_with_a_reply_is_said(designer: Designer, memory: Memory) 
 
 
 def test_a_tool_environment_as_its_prompt_describes_it_is_admitted(memory: Memory, sandbox: Sandbox) -> None:
-    source = (Path(__file__).parents[1] / "data" / "designer" / "library_loan.py").read_text()
     designer = Designer(PromptSet.load("tool_use"), memory, sandbox, validation=FAST)
+    source = designer.prompts.example + "\n"
     prompt = designer.prompt(DOCUMENT, "State Modification", random.Random(3))
     assert prompt.drawn["domain"] in prompt.messages[-1]["content"]
     attempt = designer.admit(f"```python\n{source}```", prompt)

@@ -4,16 +4,24 @@ from __future__ import annotations
 
 import random
 import shutil
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
 from spade_envs.corpus import Document
-from spade_envs.designer import PromptSet, PromptSetError, available_prompt_sets, validation_config
-from spade_envs.designer.prompts import PROMPTS_FOLDER
+from spade_envs.designer import (
+    PromptSet,
+    PromptSetError,
+    available_prompt_sets,
+    copy_prompt_set,
+    validation_config,
+)
+from spade_envs.designer.prompts import MAX_FAULTS, PROMPTS_FOLDER
 from spade_envs.episode import PlayConfig
 from spade_envs.record import EnvironmentRecord, PlayStatistics
-from spade_envs.validation import Severity
+from spade_envs.sandbox import Sandbox
+from spade_envs.validation import Severity, validate
 
 DOCUMENT = Document("d1", "Prime numbers {{ 7 * 7 }} have two divisors. " * 3, {"topic": "primes"})
 
@@ -59,9 +67,78 @@ def test_long_documents_and_exemplars_are_cut() -> None:
     prompts = PromptSet.load("games")
     long = EnvironmentRecord.create("class LongEnv:\n" + "    x = 1\n" * 5000, "LongEnv")
     user = prompts.designer_messages(Document("d", "word " * 7000), "Optimization", [long])[-1]["content"]
-    assert user.count("word") == 6000
+    assert user.count("word ") == prompts.document_tokens * 4 // 5 - 1  # "word " are 5/4 tokens by the estimate
     assert "[cut]" in user
-    assert len(user) < 6000 * 5 + 16000 + 3000
+    assert len(user) < 8000 * 4 + 16000 + 4000
+
+    def five(text: str, tokens: int) -> str:
+        return " ".join(text.split()[:5])
+
+    user = prompts.designer_messages(Document("d", "word " * 7000), "Optimization", cut=five)[-1]["content"]
+    assert user.count("word") == 5
+
+
+def test_the_request_carries_what_was_drawn_and_the_commonest_faults() -> None:
+    for name in ("games", "tool_use"):
+        prompts = PromptSet.load(name)
+        drawn = prompts.draw(random.Random(2))
+        skill = prompts.skills[0]
+        user = prompts.designer_messages(DOCUMENT, skill, drawn=drawn, max_turns=7)[-1]["content"]
+        assert f"Difficulty: {drawn['difficulty']}." in user
+        assert "at most 7 turns" in user
+        assert prompts.example.strip() in user
+        assert prompts.example.strip() not in prompts.designer_messages(None, skill, [GOOD], drawn=drawn)[-1]["content"]
+        usual = list(prompts.fault_notes.values())[:MAX_FAULTS]
+        assert all(f"- {note}\n" in user for note in usual)
+        causes = {"duplicate": 2, "resources": 9, "unheard of": 10}
+        assert prompts.faults(causes)[:2] == [prompts.fault_notes["resources"], prompts.fault_notes["duplicate"]]
+        assert prompts.faults(causes)[2:] == usual[: MAX_FAULTS - 2]
+        assert prompts.faults(causes)[0] in prompts.designer_messages(
+            None, skill, drawn=drawn, causes=causes
+        )[-1]["content"]  # fmt: skip
+    drawn = PromptSet.load("games").draw(random.Random(2))
+    assert f"Length: {drawn['turns']} turns" in PromptSet.load("games").designer_messages(
+        None, "Optimization", drawn=drawn
+    )[-1]["content"]  # fmt: skip
+
+
+def test_task_variants_are_drawn_in_the_shares_of_the_published_system() -> None:
+    prompts = PromptSet.load("tool_use")
+    drawn = [prompts.draw(random.Random(seed)) for seed in range(3500)]
+    counts = Counter(values["variant"] for values in drawn)
+    shares = {"happy_path": 3, "read_then_write": 2, "missing_value": 1, "irrelevant_request": 1}
+    assert set(counts) == set(shares)
+    assert all(abs(counts[name] - 500 * weight) < 120 for name, weight in shares.items())
+    assert len({values["domain"] for values in drawn}) == 10
+    assert (len(prompts.skills), len(PromptSet.load("games").skills)) == (6, 6)
+    requests = {
+        prompts.designer_messages(None, prompts.skills[0], drawn={**drawn[0], "variant": name})[-1]["content"]
+        for name in shares
+    }
+    assert len(requests) == 4
+
+
+def test_examples_of_sets_are_programs_that_validation_admits(sandbox: Sandbox) -> None:
+    for name in ("games", "tool_use"):
+        prompts = PromptSet.load(name)
+        report = validate(prompts.example, sandbox=sandbox, config=validation_config(prompts))
+        assert report.proven
+        warned = {finding.probe for finding in report.findings if finding.severity is not Severity.INFO}
+        assert warned <= ({"secrets"} if name == "tool_use" else set())  # ids that tools tell only if asked rightly
+
+
+def test_a_set_is_copied_to_be_edited(tmp_path: Path) -> None:
+    for name in available_prompt_sets():
+        folder = copy_prompt_set(name, tmp_path / "mine" / name)
+        assert PromptSet.load(folder).skills == PromptSet.load(name).skills
+        assert (folder / "README.md").is_file()
+        assert (folder / "repair.user.jinja").is_file()
+    (tmp_path / "mine" / "games" / "repair.user.jinja").write_text("again: {{ findings | length }}")
+    assert PromptSet.load(tmp_path / "mine" / "games").repair_message(findings=[1]) == "again: 1"
+    with pytest.raises(PromptSetError, match="not empty"):
+        copy_prompt_set("games", tmp_path / "mine")
+    with pytest.raises(PromptSetError, match=r"lacks set\.toml"):
+        PromptSet.load(tmp_path / "mine")
 
 
 @pytest.fixture
@@ -101,6 +178,8 @@ def test_a_folder_of_ones_own(own: Path) -> None:
         ("hint.user.jinja", None, "lacks hint.user.jinja"),
         ("agent.system.txt", None, "lacks agent.system.txt"),
         ("agent.hint.txt", "no place", "must contain {hint}"),
+        ("set.toml", "[skills]\na = ''\n[draw.x]\na = 0", r"\[draw.x\]: expected weights"),
+        ("set.toml", "[skills]\na = ''\n[draw]\nx = 1", r"\[draw.x\]: expected weights"),
     ],
 )
 def test_faulty_sets_are_refused(own: Path, file: str, content: str | None, reason: str) -> None:

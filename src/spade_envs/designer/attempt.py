@@ -28,7 +28,10 @@ class DesignPrompt:
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """One reply of a designer. ``reason`` is empty only for an admitted one."""
+    """A reply of a designer, the last one where it was asked for repairs. ``reason`` is empty only if it is admitted.
+
+    ``prompt_tokens``, ``tokens`` and ``seconds`` are sums over the conversation.
+    """
 
     skill: str
     status: Status
@@ -46,7 +49,14 @@ class Attempt:
     seed: int = 0
     prompt_tokens: int = 0
     tokens: int = 0
+    finish: str = "stop"  # "length": the reply was cut off
     seconds: dict[str, float] = field(default_factory=dict)  # wall-clock by stage
+    earlier: tuple[Attempt, ...] = ()  # refused replies in the same conversation, oldest first; tokens are in ours
+
+    @property
+    def first(self) -> Attempt:
+        """The first reply of the conversation, before any repair."""
+        return self.earlier[0] if self.earlier else self
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON-safe line of the log; the record itself is in the memory."""
@@ -69,4 +79,21 @@ class Attempt:
             "seconds": {stage: round(value, 4) for stage, value in self.seconds.items()},
             "findings": [finding.to_dict() for finding in self.report.findings] if self.report else [],
             "raw": self.raw,
+            "finish": self.finish,
+            "first_status": self.first.status,
+            "first_cause": self.first.cause,
+            "repairs": len(self.earlier),
+            "earlier": [attempt._turn() for attempt in self.earlier],
+        }
+
+    def _turn(self) -> dict[str, Any]:
+        """What the log keeps of a reply that was sent back."""
+        return {
+            "status": self.status,
+            "cause": self.cause,
+            "reason": self.reason,
+            "mends": list(self.mends),
+            "findings": [finding.to_dict() for finding in self.report.findings] if self.report else [],
+            "raw": self.raw,
+            "finish": self.finish,
         }

@@ -6,7 +6,7 @@ import dataclasses
 import random
 import time
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +14,7 @@ from spade_envs.corpus import Document
 from spade_envs.designer.attempt import Attempt, DesignPrompt
 from spade_envs.designer.contradictions import MemoryContradictions
 from spade_envs.designer.prompts import PromptSet, PromptSetError
+from spade_envs.designer.tokens import Cut, cut_estimated
 from spade_envs.laps import Laps
 from spade_envs.record import EnvironmentRecord, source_id
 from spade_envs.source_text.extract import extract_program
@@ -46,6 +47,7 @@ class Designer:
         max_turns: int | None = None,
         allow: Sequence[str] = (),
         licence: str = "",
+        cut: Cut = cut_estimated,
     ) -> None:
         """Put the parts together.
 
@@ -59,16 +61,23 @@ class Designer:
             max_turns: stored in the records, 0 is the program's own default; the prompt set's choice if None.
             allow: opt-in modules for the programs.
             licence: stored in the records.
+            cut: shortens documents to a number of tokens, :func:`~spade_envs.designer.tokens.cut_for` the model.
         """
         self.prompts, self.memory, self.sandbox = prompts, memory, sandbox
         self._contradictions = None if memory is None else MemoryContradictions(memory)
         self.validation = validation_config(prompts, validation)
         self.generator, self.allow, self.licence = generator, tuple(allow), licence
+        self.cut = cut
         self.own_hint = prompts.own_hint if own_hint is None else own_hint
         self.max_turns = prompts.max_turns if max_turns is None else max_turns
 
-    def prompt(self, document: Document | None, skill: str, rng: random.Random) -> DesignPrompt:
-        """Draw exemplars and a negative one from the memory and render the request."""
+    def prompt(
+        self, document: Document | None, skill: str, rng: random.Random, causes: Mapping[str, int] | None = None
+    ) -> DesignPrompt:
+        """Draw exemplars and a negative one from the memory and render the request.
+
+        ``causes`` says how often programs were refused so far, by cause; the request warns of the commonest.
+        """
         exemplars: list[EnvironmentRecord] = []
         negatives: list[EnvironmentRecord] = []
         if self.memory is not None:
@@ -77,7 +86,9 @@ class Designer:
             if self.prompts.negatives and (negative := self.memory.negative(skill, rng)) is not None:
                 negatives = [negative]
         drawn = self.prompts.draw(rng)
-        messages = self.prompts.designer_messages(document, skill, exemplars, negatives, drawn)
+        messages = self.prompts.designer_messages(
+            document, skill, exemplars, negatives, drawn, causes=causes, cut=self.cut, max_turns=self.max_turns
+        )
         return DesignPrompt(messages, skill, document, tuple(record.id for record in exemplars), drawn)
 
     def admit(self, text: str, prompt: DesignPrompt) -> Attempt:

@@ -1,4 +1,4 @@
-"""Hints by a model: one to three sentences of strategy, checked for giving the answer away."""
+"""Hints by a model: one to three sentences of strategy, checked for giving away answers, values or the code."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from spade_envs.designer.hint_checks import Seen, identifier_complaint, length_complaint, look, value_complaint
 from spade_envs.models.base import ChatModel, Message, Sampling
 from spade_envs.record import EnvironmentRecord
+from spade_envs.source_text.thoughts import without_thoughts
 from spade_envs.validation import Severity, ValidationConfig, validate
 
 if TYPE_CHECKING:
@@ -18,9 +20,9 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-MAX_HINT = 800
-"""Characters of a hint; one to three sentences are far below."""
 _TRIES = 2
+_SEEDS = 3
+_REMEMBERED = 256  # programs that were looked at
 _LABEL = re.compile(r"\A(?:\*\*)?hint(?:\*\*)?\s*:\s*(?:\*\*)?\s*", re.IGNORECASE)
 
 
@@ -31,6 +33,7 @@ class HintWriter:
         """Take the prompt set's templates; ``config`` says on which seeds a hint is tried."""
         self.prompts, self.sandbox = prompts, sandbox
         self.config = config or ValidationConfig()
+        self._seen: dict[str, Seen] = {}
 
     def messages(self, record: EnvironmentRecord, complaint: str = "") -> list[Message]:
         """The conversation that asks for a hint; ``complaint`` is what was wrong with the one before."""
@@ -38,16 +41,24 @@ class HintWriter:
 
     def complaint(self, record: EnvironmentRecord, hint: str) -> str:
         """Say what is wrong with ``hint``; "" if nothing is."""
-        if not hint:
-            return "it was empty"
-        if len(hint) > MAX_HINT:
-            return f"it had {len(hint)} characters; one to three sentences are asked for"
+        if complaint := length_complaint(hint):
+            return complaint
+        seen = self._look(record)
+        if complaint := value_complaint(hint, seen) or identifier_complaint(hint, record.source, seen.shown):
+            return complaint
         report = validate(record.source, sandbox=self.sandbox, hint=hint, allow=record.allow, config=self.config)
         before = {finding["reason"] for finding in record.report.get("findings", ())}  # on the program's own hint()
         for finding in report.findings:
             if finding.probe == "hint" and finding.severity is not Severity.INFO and finding.reason not in before:
                 return finding.reason
         return ""
+
+    def _look(self, record: EnvironmentRecord) -> Seen:
+        if record.id not in self._seen:
+            if len(self._seen) >= _REMEMBERED:
+                self._seen.clear()
+            self._seen[record.id] = look(record, self.sandbox, self.config.seeds[:_SEEDS])
+        return self._seen[record.id]
 
     def judged(self, record: EnvironmentRecord, text: str) -> EnvironmentRecord:
         """Return ``record`` with the hint in ``text``; without one, and with the reason in ``meta``, if it is bad."""
@@ -91,11 +102,7 @@ class HintWriter:
 
 def clean_hint(text: str) -> str:
     """Take the hint out of a reply: no reasoning, fences, quotes or label."""
-    before, found, after = text.partition("</think>")
-    if found:
-        text = after
-    elif before.lstrip().startswith("<think>"):
-        return ""
+    text = without_thoughts(text)
     lines = [line.strip() for line in text.strip().splitlines() if not line.strip().startswith(("```", "~~~"))]
     hint = _LABEL.sub("", " ".join(line for line in lines if line))
     if len(hint) > 1 and hint[0] == hint[-1] and hint[0] in "\"'":

@@ -5,9 +5,7 @@ The layout of a folder, the variables and the filters are described in ``prompts
 
 from __future__ import annotations
 
-import hashlib
 import random
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -16,24 +14,29 @@ from typing import Any
 import jinja2
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
-from spade_envs.corpus import Document, cut_words
+from spade_envs.corpus import Document
+from spade_envs.designer.prompt_files import (
+    PROMPTS_FOLDER,
+    PromptSetError,
+    available_prompt_sets,
+    find_prompt_set,
+    fingerprint,
+    read_settings,
+    read_text,
+)
+from spade_envs.designer.tokens import Cut, cut_estimated
 from spade_envs.memory.memory import MIN_OVERLAP
 from spade_envs.models.base import Message, Sampling
 from spade_envs.record import EnvironmentRecord
 
-PROMPTS_FOLDER = Path(__file__).parent / "prompts"
+__all__ = ["PROMPTS_FOLDER", "PromptSet", "PromptSetError", "available_prompt_sets"]
 
-_TEMPLATES = ("designer.system", "designer.user", "hint.system", "hint.user")
-_KEYS = {
-    "kind", "own_hint", "document_words", "exemplars", "negatives", "max_turns",
-    "skills", "validation", "duplicate", "play", "sampling", "draw",
-}  # fmt: skip
+MAX_FAULTS = 5
+"""Common faults that one prompt warns of."""
+_TEMPLATES = ("designer.system", "designer.user", "hint.system", "hint.user", "repair.user")
+_NUMBERS = ("document_tokens", "exemplars", "negatives", "max_turns", "repairs")
 _DESIGNER_SAMPLING = Sampling(max_tokens=8192, temperature=0.6)
 _HINT_SAMPLING = Sampling(max_tokens=512, temperature=0.3)
-
-
-class PromptSetError(ValueError):
-    """A prompt set is missing, incomplete or has a faulty template or setting."""
 
 
 @dataclass(frozen=True)
@@ -46,12 +49,15 @@ class PromptSet:
     own_hint: bool
     agent_system: str
     hint_template: str  # contains "{hint}"
-    document_words: int = 6000
+    document_tokens: int = 8000
     exemplars: int = 2
     negatives: int = 1
     max_turns: int = 0
+    repairs: int = 1  # turns in which a refused program goes back to the model, unless a run says otherwise
     duplicate_overlap: float = MIN_OVERLAP
     duplicate_literals: bool = False
+    example: str = ""  # a program that shows the form
+    fault_notes: Mapping[str, str] = field(default_factory=dict)  # by the cause of a refusal
     fingerprint: str = ""  # changes with any file of the set; a resumed run compares it
     validation: Mapping[str, Any] = field(default_factory=dict)
     play: Mapping[str, Any] = field(default_factory=dict)
@@ -67,24 +73,14 @@ class PromptSet:
         Raises:
             PromptSetError: if there is no such set, or a file or setting of it is missing or faulty.
         """
-        folder = _find(name_or_folder)
-        settings = _read_settings(folder / "set.toml")
-        environment = ImmutableSandboxedEnvironment(
-            undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True, autoescape=False
-        )
-        environment.filters.update(cut=_cut, tenths=_tenths, percent=_percent)
-        templates = {}
-        for stem in _TEMPLATES:
-            if (path := folder / f"{stem}.jinja").is_file():
-                try:
-                    templates[stem] = environment.from_string(path.read_text(encoding="utf-8"))
-                except jinja2.TemplateSyntaxError as error:
-                    raise PromptSetError(f"{path}, line {error.lineno}: {error.message}") from error
+        folder = find_prompt_set(name_or_folder)
+        settings = read_settings(folder / "set.toml")
+        templates = _read_templates(folder)
         own_hint = bool(settings.get("own_hint", False))
         needed = [stem for stem in _TEMPLATES if not (own_hint and stem.startswith("hint."))]
         if missing := [f"{stem}.jinja" for stem in needed if stem not in templates]:
             raise PromptSetError(f"prompt set {folder} lacks {', '.join(missing)}; prompts/README.md lists the files.")
-        hint_template = _verbatim(folder / "agent.hint.txt")
+        hint_template = read_text(folder / "agent.hint.txt")
         if "{hint}" not in hint_template:
             raise PromptSetError(f"{folder / 'agent.hint.txt'} must contain {{hint}}, where the hint goes")
         sampling, duplicate = settings.get("sampling", {}), settings.get("duplicate", {})
@@ -94,22 +90,20 @@ class PromptSet:
                 kind=settings.get("kind", "game"),
                 skill_notes=dict(settings["skills"]),
                 own_hint=own_hint,
-                agent_system=_verbatim(folder / "agent.system.txt"),
+                agent_system=read_text(folder / "agent.system.txt"),
                 hint_template=hint_template,
                 duplicate_overlap=float(duplicate.get("min_overlap", MIN_OVERLAP)),
                 duplicate_literals=bool(duplicate.get("literals", False)),
-                fingerprint=_fingerprint(folder),
+                example=read_text(folder / "designer.example.txt", needed=False),
+                fault_notes=dict(settings.get("faults", {})),
+                fingerprint=fingerprint(folder),
                 validation=settings.get("validation", {}),
                 play=settings.get("play", {}),
                 designer_sampling=replace(_DESIGNER_SAMPLING, **sampling.get("designer", {})),
                 hint_sampling=replace(_HINT_SAMPLING, **sampling.get("hint", {})),
                 draws=settings.get("draw", {}),
                 templates=templates,
-                **{
-                    key: int(settings[key])
-                    for key in ("document_words", "exemplars", "negatives", "max_turns")
-                    if key in settings
-                },
+                **{key: int(settings[key]) for key in _NUMBERS if key in settings},
             )
         except TypeError as error:
             raise PromptSetError(f"{folder / 'set.toml'}, table [sampling]: {error}") from error
@@ -123,6 +117,11 @@ class PromptSet:
         """Draw one value for each ``[draw]`` table by weight."""
         return {name: rng.choices(list(table), list(table.values()))[0] for name, table in sorted(self.draws.items())}
 
+    def faults(self, causes: Mapping[str, int]) -> list[str]:
+        """The notes on the commonest of ``causes``, then those that the set names first; at most :data:`MAX_FAULTS`."""
+        ranked = sorted(self.fault_notes, key=lambda cause: -causes.get(cause, 0))  # stable: ties in the set's order
+        return [self.fault_notes[cause] for cause in ranked[:MAX_FAULTS]]
+
     def designer_messages(
         self,
         document: Document | None,
@@ -130,6 +129,10 @@ class PromptSet:
         exemplars: Sequence[EnvironmentRecord] = (),
         negatives: Sequence[EnvironmentRecord] = (),
         drawn: Mapping[str, str] | None = None,
+        *,
+        causes: Mapping[str, int] | None = None,
+        cut: Cut = cut_estimated,
+        max_turns: int | None = None,
     ) -> list[Message]:
         """Render the conversation that asks for one environment.
 
@@ -139,17 +142,22 @@ class PromptSet:
             exemplars: environments worth learning from.
             negatives: environments that turned out too easy or impossible.
             drawn: what :meth:`draw` returned, for sets with ``[draw]`` tables.
+            causes: how often programs were refused so far, by cause; decides which faults are warned of.
+            cut: shortens the document to the set's ``document_tokens``.
+            max_turns: bound on the turns of the environment, 0 for the program's own choice; the set's if None.
         """
         return self._render(
             "designer",
-            document=cut_words(document.text.strip(), self.document_words) if document else "",
+            document=cut(document.text.strip(), self.document_tokens) if document else "",
             document_id=document.id if document else "",
             meta=document.meta if document else {},
             skill=skill,
             skill_note=self._note(skill),
             exemplars=list(exemplars),
             negatives=list(negatives),
-            max_turns=self.max_turns,
+            max_turns=self.max_turns if max_turns is None else max_turns,
+            example=self.example,
+            faults=self.faults(causes or {}),
             **(drawn or {}),
         )
 
@@ -165,60 +173,45 @@ class PromptSet:
             complaint=complaint,
         )
 
+    def repair_message(self, **variables: Any) -> str:
+        """Render the message that asks for a corrected program; the variables are in ``prompts/README.md``."""
+        return self._rendered("repair.user", variables)
+
     def _note(self, skill: str) -> str:
         if skill not in self.skill_notes:
             raise PromptSetError(f"prompt set {self.name!r} has no skill {skill!r}; it has {', '.join(self.skills)}")
         return self.skill_notes[skill]
 
     def _render(self, call: str, **variables: Any) -> list[Message]:
-        try:
-            system = self.templates[f"{call}.system"].render(variables)
-            user = self.templates[f"{call}.user"].render(variables)
-        except (jinja2.TemplateError, TypeError, ValueError) as error:
-            raise PromptSetError(f"prompt set {self.name!r}, template of the {call} call: {error}") from error
+        system, user = (self._rendered(f"{call}.{role}", variables) for role in ("system", "user"))
         messages: list[Message] = [{"role": "system", "content": system}] if system else []
         return [*messages, {"role": "user", "content": user}]
 
+    def _rendered(self, stem: str, variables: Mapping[str, Any]) -> str:
+        try:
+            return self.templates[stem].render(variables)
+        except (jinja2.TemplateError, TypeError, ValueError) as error:
+            raise PromptSetError(f"prompt set {self.name!r}, template {stem}.jinja: {error}") from error
 
-def available_prompt_sets() -> tuple[str, ...]:
-    """The names of the prompt sets that come with the package."""
-    return tuple(sorted(path.parent.name for path in PROMPTS_FOLDER.glob("*/set.toml")))
 
-
-def _find(name_or_folder: str | Path) -> Path:
-    for folder in (PROMPTS_FOLDER / str(name_or_folder), Path(name_or_folder)):
-        if (folder / "set.toml").is_file():
-            return folder.resolve()
-    raise PromptSetError(
-        f"no prompt set {str(name_or_folder)!r}: expected one of {', '.join(available_prompt_sets())}, "
-        f"or a folder with a set.toml"
+def _read_templates(folder: Path) -> dict[str, jinja2.Template]:
+    """The templates of a set by their stems; where it has none of its own, one that all sets share."""
+    environment = ImmutableSandboxedEnvironment(
+        undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True, autoescape=False
     )
-
-
-def _read_settings(path: Path) -> dict[str, Any]:
-    try:
-        settings = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise PromptSetError(f"{path}: {error}") from error
-    if unknown := sorted(set(settings) - _KEYS):
-        raise PromptSetError(f"{path}: unknown setting {', '.join(unknown)}; known are {', '.join(sorted(_KEYS))}")
-    if not settings.get("skills"):
-        raise PromptSetError(f"{path}: a table [skills] with at least one skill is needed")
-    return settings
-
-
-def _fingerprint(folder: Path) -> str:
-    digest = hashlib.blake2b(digest_size=16)
-    for path in sorted(folder.iterdir()):
-        if path.suffix in (".toml", ".jinja", ".txt"):
-            digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
-    return digest.hexdigest()
-
-
-def _verbatim(path: Path) -> str:
-    if not path.is_file():
-        raise PromptSetError(f"prompt set {path.parent} lacks {path.name}; prompts/README.md lists the files.")
-    return path.read_text(encoding="utf-8").removesuffix("\n")
+    environment.filters.update(cut=_cut, tenths=_tenths, percent=_percent)
+    templates = {}
+    for stem in _TEMPLATES:
+        for path in (folder / f"{stem}.jinja", PROMPTS_FOLDER / f"{stem}.jinja"):
+            if path.is_file():
+                try:
+                    templates[stem] = environment.from_string(path.read_text(encoding="utf-8"))
+                except jinja2.TemplateSyntaxError as error:
+                    raise PromptSetError(f"{path}, line {error.lineno}: {error.message}") from error
+                except UnicodeDecodeError as error:
+                    raise PromptSetError(f"{path}: expected UTF-8: {error}") from error
+                break
+    return templates
 
 
 def _cut(text: str, characters: int) -> str:

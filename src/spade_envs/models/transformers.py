@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from spade_envs.models.base import Completion, Conversation, Message, ModelError, Sampling
+from spade_envs.models.base import Completion, Conversation, ModelError, Sampling, ToolSchemas
+from spade_envs.models.chat_template import render, takes_tools
 
 if TYPE_CHECKING:
     import torch
@@ -109,11 +110,31 @@ class TransformersModel:
         """The model's short name."""
         return self._name
 
-    def complete(self, conversations: Sequence[Conversation], sampling: Sampling) -> list[Completion]:
-        """Return one completion for each conversation, in order; see :class:`ChatModel`."""
+    @property
+    def tokenizer(self) -> Any:
+        """Its tokenizer, for whoever counts or cuts text by it."""
+        return self._tokenizer
+
+    @property
+    def native_tools(self) -> bool:
+        """Whether the chat template takes tools."""
+        return takes_tools(self._tokenizer)
+
+    def complete(
+        self,
+        conversations: Sequence[Conversation],
+        sampling: Sampling,
+        *,
+        tools: Sequence[ToolSchemas] | None = None,
+    ) -> list[Completion]:
+        """Return one completion for each conversation, in order; see :class:`ToolModel`.
+
+        Tools go through the chat template; calls come back in the text, in the template's own form.
+        """
         if self._model is None:
             raise ModelError(f"model {self._name} was closed")
-        prompts = [self._encode(conversation) for conversation in conversations]
+        offered = tools or [()] * len(conversations)
+        prompts = [render(self._tokenizer, self._name, *pair) for pair in zip(conversations, offered, strict=True)]
         completions: list[Completion | None] = [None] * len(prompts)
         waiting = []
         for index, prompt in enumerate(prompts):
@@ -139,28 +160,6 @@ class TransformersModel:
 
     def _fitting(self, row_tokens: int, left: int) -> int:
         return max(1, min(self._batch_size, left, self._max_batch_tokens // max(1, row_tokens)))
-
-    def _encode(self, conversation: Conversation) -> list[int]:
-        import jinja2
-
-        messages = [dict(message) for message in conversation]
-        try:
-            return self._template(messages)
-        except jinja2.TemplateError as error:
-            if messages and messages[0]["role"] == "system":
-                with contextlib.suppress(jinja2.TemplateError):  # templates without a system role refuse it
-                    return self._template(_without_system(conversation))
-            raise ModelError(f"model {self._name}: its chat template refuses the conversation: {error}") from error
-
-    def _template(self, messages: Sequence[Any]) -> list[int]:
-        encoded = self._tokenizer.apply_chat_template(
-            messages,
-            add_generation_prompt=True,
-            tokenize=True,
-            return_dict=True,
-            tokenizer_kwargs={"verbose": False},  # what is too long is told as a completion's error
-        )
-        return list(encoded["input_ids"])
 
     def _generate_fitting(self, chunk: list[int], prompts: list[list[int]], sampling: Sampling) -> list[Completion]:
         """Generate for one chunk; on lack of GPU memory in halves."""
@@ -280,13 +279,6 @@ def _generation_settings(model: Any, settings: Any) -> Iterator[None]:
 def _uniforms(seed: int, index: int, steps: int) -> np.ndarray[tuple[int], np.dtype[np.float32]]:
     generator = np.random.Generator(np.random.Philox(np.random.SeedSequence((seed & ((1 << 64) - 1), index))))
     return generator.random(steps, dtype=np.float32)
-
-
-def _without_system(conversation: Conversation) -> list[Message]:
-    """Put the system message before the first user message."""
-    system, first, *rest = conversation
-    merged: Message = {"role": first["role"], "content": f"{system['content']}\n\n{first['content']}"}
-    return [merged, *rest]
 
 
 def _end_ids(model: Any, tokenizer: Any) -> list[int]:

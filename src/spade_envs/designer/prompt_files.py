@@ -1,0 +1,111 @@
+"""Folders of prompt sets: finding, reading and checking their files, and copying one to edit it."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import tomllib
+from pathlib import Path
+from typing import Any
+
+PROMPTS_FOLDER = Path(__file__).parent / "prompts"
+
+_KEYS = {
+    "kind", "own_hint", "document_tokens", "exemplars", "negatives", "max_turns", "repairs",
+    "skills", "validation", "duplicate", "play", "sampling", "draw", "faults",
+}  # fmt: skip
+_SUFFIXES = (".toml", ".jinja", ".txt")
+
+
+class PromptSetError(ValueError):
+    """A prompt set is missing, incomplete or has a faulty template or setting."""
+
+
+def available_prompt_sets() -> tuple[str, ...]:
+    """The names of the prompt sets that come with the package."""
+    return tuple(sorted(path.parent.name for path in PROMPTS_FOLDER.glob("*/set.toml")))
+
+
+def find_prompt_set(name_or_folder: str | Path) -> Path:
+    """Return the folder of a set that comes with the package (by name) or of one's own (by path).
+
+    Raises:
+        PromptSetError: if there is none; the message names the file that is missing.
+    """
+    own = Path(name_or_folder)
+    for folder in (PROMPTS_FOLDER / str(name_or_folder), own):
+        if (folder / "set.toml").is_file():
+            return folder.resolve()
+    if own.is_dir():
+        raise PromptSetError(
+            f"prompt set {own} lacks set.toml; `spade prompts games --copy FOLDER` makes a whole set to edit"
+        )
+    raise PromptSetError(
+        f"no prompt set {str(name_or_folder)!r}: expected one of {', '.join(available_prompt_sets())}, "
+        f"or a folder with a set.toml"
+    )
+
+
+def copy_prompt_set(name_or_folder: str | Path, target: str | Path) -> Path:
+    """Copy the files of a prompt set, and the description of such files, into the new folder ``target``.
+
+    Raises:
+        PromptSetError: if there is no such set, or ``target`` holds anything already.
+    """
+    source, folder = find_prompt_set(name_or_folder), Path(target)
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise PromptSetError(f"{folder} is there already and not empty; choose a new folder")
+    folder.mkdir(parents=True, exist_ok=True)
+    shared = [path for path in PROMPTS_FOLDER.iterdir() if path.suffix in (".jinja", ".md")]
+    for path in (*shared, *sorted(source.iterdir())):
+        if path.suffix in (*_SUFFIXES, ".md"):
+            shutil.copyfile(path, folder / path.name)
+    return folder.resolve()
+
+
+def read_settings(path: Path) -> dict[str, Any]:
+    """Read a ``set.toml``.
+
+    Raises:
+        PromptSetError: if it is no TOML, has a setting that is not known, or no skill.
+    """
+    try:
+        settings = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise PromptSetError(f"{path}: {error}") from error
+    if unknown := sorted(set(settings) - _KEYS):
+        raise PromptSetError(f"{path}: unknown setting {', '.join(unknown)}; known are {', '.join(sorted(_KEYS))}")
+    if not settings.get("skills"):
+        raise PromptSetError(f"{path}: a table [skills] with at least one skill is needed")
+    for name, table in settings.get("draw", {}).items():
+        weights = list(table.values()) if isinstance(table, dict) else []
+        sound = all(isinstance(weight, int | float) and weight >= 0 for weight in weights)
+        if not sound or not any(weights):
+            raise PromptSetError(f"{path}, table [draw.{name}]: expected weights that are not all 0, got {table!r}")
+    return settings
+
+
+def read_text(path: Path, *, needed: bool = True) -> str:
+    """Return a file of a set but for its last line end; "" if it is not there and not needed.
+
+    Raises:
+        PromptSetError: if a file that is needed is missing.
+    """
+    if not path.is_file():
+        if not needed:
+            return ""
+        raise PromptSetError(f"prompt set {path.parent} lacks {path.name}; prompts/README.md lists the files.")
+    try:
+        return path.read_text(encoding="utf-8").removesuffix("\n")
+    except UnicodeDecodeError as error:
+        raise PromptSetError(f"{path}: expected UTF-8: {error}") from error
+
+
+def fingerprint(folder: Path) -> str:
+    """Return a word that changes with any file that the prompts come from."""
+    digest = hashlib.blake2b(digest_size=16)
+    files = [path for path in sorted(folder.iterdir()) if path.suffix in _SUFFIXES]
+    files += sorted(PROMPTS_FOLDER.glob("*.jinja"))  # used where a set has none of its own
+    for path in files:
+        digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
+    return digest.hexdigest()

@@ -145,5 +145,6 @@ def _changed(value: Any, path: str, place: str, change: Any) -> Any:
     if type(value) in (list, tuple):
         return type(value)(_changed(item, f"{path}[{index}]", place, change) for index, item in enumerate(value))
     if value is None or type(value) in (str, int, float, bool):
-        return change(value) if place in ("", path) else value
+        new = change(value) if place in ("", path) else value
+        return new if bool(new) == bool(value) else value  # "False" counts as true: that would mend anything
     return value

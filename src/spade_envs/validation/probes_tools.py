@@ -27,17 +27,26 @@ def tool_probes(evidence: Evidence, tools: ToolEvidence | None, said: Sequence[F
     if tools is None:
         return []
     told = {finding.evidence.get("tool") for finding in said if finding.probe == "tools"}
-    never = reachability(evidence, tools)
-    refused = {finding.evidence["criterion"] for finding in never if finding.severity is Severity.REFUSE}
-    found = [
-        *schemas(evidence, tools.full),
-        *(finding for finding in conditions(evidence, tools) if finding.evidence.get("criterion") not in refused),
+    fitting = schemas(evidence, tools.full)
+    at_reset, never = conditions(evidence, tools), reachability(evidence, tools)
+    # One condition is refused once: by what it reads, else by what it raises.
+    hopeless = _refused(never)
+    at_reset = [finding for finding in at_reset if finding.evidence.get("criterion") not in hopeless]
+    broken = _refused(at_reset)
+    if any(finding.severity is Severity.REFUSE for finding in (*fitting, *said) if finding.probe == "tools"):
+        never = [finding for finding in never if finding.severity is Severity.REFUSE]  # calls that fail reach nothing
+    return [
+        *(finding for finding in fitting if finding.evidence["tool"] not in told),
+        *at_reset,
         *counts(evidence, tools),
-        *never,
+        *(finding for finding in never if finding.evidence["criterion"] not in broken),
         *answers(evidence, tools),
         *stated(tools),
     ]
-    return [finding for finding in found if finding.probe != "tools" or finding.evidence["tool"] not in told]
+
+
+def _refused(findings: Sequence[Finding]) -> set[int]:
+    return {finding.evidence.get("criterion", -1) for finding in findings if finding.severity is Severity.REFUSE}
 
 
 # -- schemas and methods --------------------------------------------------------------------------
@@ -250,7 +259,7 @@ def stated(tools: ToolEvidence) -> list[Finding]:
     findings = []
     for (tool, parameter), entries in by_parameter.items():
         first = entries[0]
-        certain = all(entry.exhausted and opaque(entry.value) for entry in entries)
+        certain = all(entry.sure and opaque(entry.value) and type(entry.value) is str for entry in entries)
         certain = certain and len({entry.seed for entry in entries}) > 1
         reason = (
             f"tool {tool!r} needs {parameter}={quoted(str(first.value))}, which no instruction says and no tool was "

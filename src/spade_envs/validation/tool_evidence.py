@@ -19,7 +19,8 @@ from spade_envs.validation.tool_values import Values
 
 _ANSWER = re.compile(r"<answer>.*?</answer>", re.DOTALL)
 _MAX_PREFIXES = 10
-_MIN_OPERATIONS = 60
+_ENOUGH_CALLS = 100
+_CONSTANTS = (1.0, 2.0, 3.0, 4.0, 5.0, 7.0, 10.0, 12.0, 24.0, 60.0, 100.0, 1000.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +43,7 @@ class Unstated:
     parameter: str
     value: Any
     actions: tuple[str, ...]  # those before the call
-    exhausted: bool  # all likely calls were tried
+    sure: bool  # every other tool answered, and calls enough were tried
 
 
 @dataclass(slots=True)
@@ -173,7 +174,7 @@ def _unstated(evidence: Evidence, found: ToolEvidence) -> None:
         )
         if looked.won is not None or looked.values.knows(value):
             return
-        found.unstated.append(Unstated(seed, tool, parameter, value, before, looked.exhausted))
+        found.unstated.append(Unstated(seed, tool, parameter, value, before, _sure(evidence, looked, tool)))
 
 
 def _first_unstated(evidence: Evidence, play: Rollout) -> tuple[Values, tuple[str, str, Any, tuple[str, ...]]] | None:
@@ -216,7 +217,7 @@ def computable(value: Any, values: Values) -> bool:
         value = int(value)
     if type(value) not in (int, float):
         return False
-    numbers = values.numbers()
+    numbers = [*values.numbers(), *_CONSTANTS]
     for left in numbers:
         for right in numbers:
             results = [left + right, left - right, left * right, left * right / 100, left * (100 - right) / 100]
@@ -238,23 +239,31 @@ def _search(evidence: Evidence, found: ToolEvidence, seed: int) -> None:
         if tried and all(entry.reward < WIN_RETURN for entry in tried):
             found.unpaid.append(tried[-1])
         return
+    found.why[seed] = _why(evidence, seed, done.states)
+    if len(done.reached.keys() | found.why[seed].keys()) == len(inspection.criteria):
+        return
     hidden = [*inspection.state.values(), *inspection.hidden, inspection.expected]
     knowing = search(runner, seed, schemas, first, _budget(evidence), more=[v for v in hidden if v is not None])
     found.knowing[seed] = knowing
     for index, actions in knowing.reached.items():
         if index not in done.reached:
-            _blame(done, seed, actions, found)
-    if knowing.won is None:
-        found.why[seed] = _why(evidence, seed, done.states)
+            _blame(evidence, done, actions, found)
 
 
-def _blame(done: Search, seed: int, actions: tuple[str, ...], found: ToolEvidence) -> None:
+def _blame(evidence: Evidence, done: Search, actions: tuple[str, ...], found: ToolEvidence) -> None:
     for place, action in enumerate(actions):
         for tool, arguments in tool_calls(action):
             for parameter, value in arguments.items():
                 if not done.values.knows(value):
-                    found.unstated.append(Unstated(seed, tool, parameter, value, actions[:place], done.exhausted))
+                    sure = _sure(evidence, done, tool)
+                    found.unstated.append(Unstated(done.seed, tool, parameter, value, actions[:place], sure))
                     return
+
+
+def _sure(evidence: Evidence, done: Search, tool: str) -> bool:
+    """Whether a search saw what tools tell: each but ``tool`` answered without an error, and it was not cut short."""
+    names = {schema.get("function", schema).get("name") for schema in evidence.survey[0].tools}
+    return names - {tool} <= done.worked and (done.exhausted or done.calls >= _ENOUGH_CALLS)
 
 
 def _why(evidence: Evidence, seed: int, plays: Sequence[tuple[str, ...]]) -> dict[int, tuple[str, ...]]:

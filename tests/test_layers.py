@@ -10,9 +10,9 @@ import spade_envs
 
 ROOT = Path(spade_envs.__file__).parent
 ORDER = (
-    *("terminal", "contract", "verify", "answers", "returns", "laps", "record", "sandbox", "source_text"),
-    *("validation", "batching", "memory", "spaces", "corpus", "models", "episode", "stepping", "page", "env"),
-    *("vector", "registration", "designer", "play", "streaming", "players", "calibration", "cli"),
+    *("terminal", "tool_schema", "contract", "verify", "answers", "returns", "laps", "record", "sandbox", "source_text"),
+    *("validation", "batching", "memory", "spaces", "corpus", "models", "tool_calls", "episode", "stepping", "page", "env"),
+    *("vector", "registration", "designer", "play", "streaming", "players", "calibration", "pools", "cli"),
 )
 
 

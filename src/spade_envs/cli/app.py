@@ -11,7 +11,7 @@ from importlib.metadata import entry_points
 
 import typer
 
-from spade_envs.cli import browse, calibrate, doctor, generate, play, validate
+from spade_envs.cli import browse, calibrate, doctor, generate, play, pools, validate
 from spade_envs.cli.console import fail
 
 _traceback = False
@@ -54,6 +54,10 @@ def _add_commands() -> None:
     app.command("search")(browse.search)
     app.command("stats")(browse.stats)
     app.command("play")(play.play)
+    app.command("import")(pools.import_pool)
+    app.command("export")(pools.export)
+    app.command("push")(pools.push)
+    app.command("pull")(pools.pull)
     for name, point in sorted(declared.items()):
         app.command(name)(point.load())
 

@@ -16,18 +16,20 @@ from spade_envs.validation.finding import Report
 from spade_envs.validation.validate import validate
 
 Item = TypeVar("Item")
+Task = tuple[str, str | None]
+"""A source, and the hint that was written apart from it, if any."""
 _AHEAD = 8  # programs a lane may be ahead of one that takes long
 
 
 def validate_in_order(
-    work: Iterable[tuple[Item, str | None]],
+    work: Iterable[tuple[Item, Task | None]],
     *,
     jobs: int,
     isolation: IsolationLevel,
     allow: Sequence[str],
     config: ValidationConfig,
 ) -> Generator[tuple[Item, Report | None], None, None]:
-    """Validate the source of each item, ``jobs`` at once; None for items without one. Reads ahead a little only.
+    """Validate the task of each item, ``jobs`` at once; None for items without one. Reads ahead a little only.
 
     Raises:
         SandboxError: if the sandbox itself fails, in any lane.
@@ -37,9 +39,8 @@ def validate_in_order(
         raise ValueError(f"jobs must be at least 1, got {jobs}")
     if jobs == 1:
         with Sandbox(minimum_isolation=isolation) as sandbox:
-            for item, source in work:
-                report = None if source is None else validate(source, sandbox=sandbox, allow=allow, config=config)
-                yield item, report
+            for item, task in work:
+                yield item, None if task is None else _validated(task, sandbox, allow, config)
         return
     context = multiprocessing.get_context("spawn")
     idle: list[Connection] = []
@@ -61,7 +62,7 @@ def validate_in_order(
 
 
 def _share(
-    work: Iterator[tuple[Item, str | None]], idle: list[Connection], ahead: int
+    work: Iterator[tuple[Item, Task | None]], idle: list[Connection], ahead: int
 ) -> Iterator[tuple[Item, Report | None]]:
     """Hand sources to whichever lane is idle, and yield the reports in the order of the work."""
     items: dict[int, Item] = {}
@@ -74,12 +75,12 @@ def _share(
             if entry is None:
                 more = False
                 break
-            items[taken], source = entry
-            if source is None:
+            items[taken], task = entry
+            if task is None:
                 reports[taken] = None
             else:
                 lane = idle.pop()
-                _send(lane, source)
+                _send(lane, task)
                 busy[lane] = taken
             taken += 1
         while given in reports:
@@ -95,9 +96,14 @@ def _share(
             idle.append(ready)
 
 
-def _send(lane: Connection, source: str) -> None:
+def _validated(task: Task, sandbox: Sandbox, allow: Sequence[str], config: ValidationConfig) -> Report:
+    source, hint = task
+    return validate(source, sandbox=sandbox, hint=hint, allow=allow, config=config)
+
+
+def _send(lane: Connection, task: Task) -> None:
     try:
-        lane.send_bytes(json.dumps(source).encode())
+        lane.send_bytes(json.dumps(task).encode())
     except OSError as error:
         raise SandboxError("a validating process ended; is the machine out of memory?") from error
 
@@ -119,12 +125,12 @@ def _serve(lane: Connection, isolation: IsolationLevel, allow: Sequence[str], co
     with Sandbox(minimum_isolation=isolation) as sandbox:
         while True:
             try:
-                source = json.loads(lane.recv_bytes())
+                task = json.loads(lane.recv_bytes())
             except (EOFError, OSError):
                 return
             answer: dict[str, object] | str
             try:
-                answer = validate(source, sandbox=sandbox, allow=allow, config=config).to_dict()
+                answer = _validated(task, sandbox, allow, config).to_dict()
             except SandboxError as error:
                 answer = str(error)
             try:

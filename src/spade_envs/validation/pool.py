@@ -12,7 +12,7 @@ from spade_envs.sandbox.types import IsolationLevel
 from spade_envs.validation.config import ValidationConfig
 from spade_envs.validation.contradiction import PROBE, ContradictionIndex, confirm
 from spade_envs.validation.finding import Finding, Report
-from spade_envs.validation.lanes import validate_in_order
+from spade_envs.validation.lanes import Task, validate_in_order
 from spade_envs.validation.report_log import ReportLog
 
 
@@ -58,10 +58,10 @@ def validate_pool(
     config = config or ValidationConfig()
     index = ContradictionIndex()
 
-    def work() -> Iterator[tuple[tuple[str, str, Report | None], str | None]]:
+    def work() -> Iterator[tuple[tuple[str, str, Report | None], Task | None]]:
         for label, source in sources:
             known = None if log is None else log.find(source)
-            yield (label, source, known), None if known else source
+            yield (label, source, known), None if known else (source, None)
 
     with ExitStack() as stack:
         # Started when two programs are to be compared; most pools never need it.

@@ -1,0 +1,109 @@
+"""Pools on the Hugging Face Hub: fetching a dataset, and pushing an export.
+
+The token is the one of ``hf auth login`` or ``HF_TOKEN``; it is read by ``huggingface_hub`` and neither taken nor
+shown here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from spade_envs.pools.candidate import PoolError
+
+HUB = "hf:"
+_REPO = re.compile(r"[\w.-]+/[\w.-]+\Z")
+_WANTED = ("*.py", "*.json", "*.jsonl", "*.ndjson", "*.csv", "*.parquet", "*SHA256SUMS*", "*sums.txt", "README.md")
+
+
+def repository(name: str) -> str:
+    """Return ``owner/name`` of ``owner/name`` or ``hf:owner/name``.
+
+    Raises:
+        PoolError: if it is neither.
+    """
+    repo = name.removeprefix(HUB)
+    if not _REPO.match(repo):
+        raise PoolError(f"expected OWNER/NAME of a dataset on the Hub, got {name!r}")
+    return repo
+
+
+def fetch(name: str, folder: Path, *, revision: str | None = None, endpoint: str | None = None) -> Path:
+    """Download the programs, tables and card of a dataset into ``folder`` and return it.
+
+    What is there already and unchanged is not downloaded again.
+
+    Raises:
+        PoolError: if the dataset is not there, may not be read, or the Hub cannot be reached.
+    """
+    repo = repository(name)
+    with _explained(f"dataset {repo} cannot be fetched"):
+        api = _api(endpoint)
+        api.snapshot_download(
+            repo, repo_type="dataset", revision=revision, local_dir=folder, allow_patterns=list(_WANTED)
+        )
+    return folder
+
+
+def push(
+    folder: Path, name: str, *, private: bool = True, message: str = "Export of spade-envs", endpoint: str | None = None
+) -> str:
+    """Upload an export as a dataset, making it if it is not there; return its address.
+
+    Files of an earlier push that are not in ``folder`` are removed in the same commit. A dataset that is there keeps
+    its visibility.
+
+    Raises:
+        PoolError: if the Hub refuses it or cannot be reached.
+    """
+    repo = repository(name)
+    with _explained(f"dataset {repo} cannot be pushed"):
+        api = _api(endpoint)
+        api.create_repo(repo, repo_type="dataset", private=private, exist_ok=True)
+        api.upload_folder(
+            repo_id=repo,
+            repo_type="dataset",
+            folder_path=folder,
+            commit_message=message,
+            delete_patterns=["*.py", "*.parquet", "manifest.json"],
+        )
+    return f"{str(api.endpoint).rstrip('/')}/datasets/{repo}"
+
+
+def _api(endpoint: str | None) -> Any:
+    try:
+        from huggingface_hub import HfApi
+    except ImportError as error:
+        raise PoolError("the Hub needs huggingface_hub: pip install 'spade-envs[hub]'") from error
+    return HfApi(endpoint=endpoint, library_name="spade-envs")
+
+
+@contextmanager
+def _explained(what: str) -> Iterator[None]:
+    """Turn the errors of huggingface_hub and of the network into one line that says what to do."""
+    import httpx
+
+    try:
+        from huggingface_hub import errors
+    except ImportError:
+        yield  # _api says what is missing
+        return
+    try:
+        yield
+    except (errors.RepositoryNotFoundError, errors.GatedRepoError, errors.LocalTokenNotFoundError) as error:
+        raise PoolError(
+            f"{what}: it is not there, or needs a login with access to it (hf auth login, or HF_TOKEN)"
+        ) from error
+    except errors.RevisionNotFoundError as error:
+        raise PoolError(f"{what}: it has no such revision") from error
+    except errors.HfHubHTTPError as error:
+        status = error.response.status_code if error.response is not None else 0
+        advice = ": log in with write access (hf auth login, or HF_TOKEN)" if status in (401, 403) else ""
+        raise PoolError(f"{what}: the Hub answered {status}{advice}") from error
+    except (httpx.HTTPError, errors.LocalEntryNotFoundError, errors.OfflineModeIsEnabled, OSError) as error:
+        raise PoolError(
+            f"{what}: {type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"
+        ) from error

@@ -239,7 +239,7 @@ def test_a_newer_schema_is_refused(tmp_path: Path) -> None:
         lambda: Memory.open(tmp_path, read_only=True),
         lambda: Memory.ids(tmp_path),
     ):
-        with pytest.raises(StoreError, match=r"newer version .*schema 99; this one reads up to 1.*Upgrade"):
+        with pytest.raises(StoreError, match=r"newer version .*schema 99; this one reads up to 2.*Upgrade"):
             open_it()
 
 

@@ -6,6 +6,7 @@ share SQLite may refuse it, and then falls back to its rollback journal, which i
 
 from __future__ import annotations
 
+import logging
 import os
 import sqlite3
 import threading
@@ -14,51 +15,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-SCHEMA_VERSION = 1
+_LOG = logging.getLogger(__name__)
+
+SCHEMA_VERSION = 2
 APPLICATION_ID = 0x53504144  # "SPAD": tells our files from other programs' databases
 BUSY_SECONDS = 30.0
-
-_SCHEMA = (
-    "CREATE TABLE clock (tick INTEGER NOT NULL)",
-    "INSERT INTO clock VALUES (0)",
-    # Small rows that lists, policies and registration scan; AUTOINCREMENT so that a seq never names two records.
-    """CREATE TABLE records (
-        seq INTEGER PRIMARY KEY AUTOINCREMENT,
-        id TEXT NOT NULL UNIQUE,
-        name TEXT NOT NULL,
-        kind TEXT NOT NULL,
-        skill TEXT NOT NULL,
-        generator TEXT NOT NULL,
-        run TEXT NOT NULL,
-        proven INTEGER NOT NULL,
-        fingerprint TEXT NOT NULL,
-        at INTEGER NOT NULL,
-        archived_at INTEGER,
-        archived_run TEXT,
-        plain_plays INTEGER NOT NULL, plain_return REAL NOT NULL, plain_wins INTEGER NOT NULL,
-        hinted_plays INTEGER NOT NULL, hinted_return REAL NOT NULL, hinted_wins INTEGER NOT NULL)""",
-    "CREATE INDEX records_fingerprint ON records (fingerprint)",
-    "CREATE TABLE bodies (seq INTEGER PRIMARY KEY REFERENCES records (seq) ON DELETE CASCADE, body TEXT NOT NULL)",
-    """CREATE TABLE plays (
-        seq INTEGER PRIMARY KEY AUTOINCREMENT,
-        record INTEGER NOT NULL REFERENCES records (seq) ON DELETE CASCADE,
-        hinted INTEGER NOT NULL,
-        value REAL NOT NULL,
-        run TEXT NOT NULL,
-        step INTEGER NOT NULL,
-        at INTEGER NOT NULL)""",
-    # Sums read this index alone and in its order, so they do not depend on the order of insertion.
-    "CREATE INDEX plays_sums ON plays (record, hinted, value)",
-    """CREATE TABLE runs (
-        seq INTEGER PRIMARY KEY AUTOINCREMENT,
-        run TEXT NOT NULL,
-        round INTEGER NOT NULL,
-        state TEXT NOT NULL,
-        at INTEGER NOT NULL)""",
-    "CREATE INDEX runs_run ON runs (run, round)",
-    f"PRAGMA application_id = {APPLICATION_ID}",
-    f"PRAGMA user_version = {SCHEMA_VERSION}",
-)
 
 
 class StoreError(RuntimeError):
@@ -83,6 +44,7 @@ class Database:
         self._closed = False
         self._lock = threading.RLock()
         self._pid = os.getpid()
+        self._upgraded = False
         self._connection = self._open()
 
     @contextmanager
@@ -118,6 +80,37 @@ class Database:
         if self.read_only:
             raise StoreError(f"the memory {self.file} was opened read-only; open it without read_only=True to write.")
 
+    def vacuum(self) -> None:
+        """Give free pages back to the file system; needs as much free space as the file is large."""
+        with self._use() as connection:
+            connection.execute("VACUUM")
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+
+    def upgrade_copy(self) -> None:
+        """Where a read-only file is of an older layout, read from an upgraded copy of it, held in memory, from now on.
+
+        What others write to the file later is not seen.
+        """
+        from . import schema
+
+        self._upgraded = True
+        with self._use() as connection:
+            (version,) = connection.execute("PRAGMA user_version").fetchone()
+            if version == SCHEMA_VERSION:
+                return
+            _LOG.warning(
+                "%s is of an older layout; a copy is upgraded in memory. Open it once for writing to upgrade the file.",
+                self.file,
+            )
+            copy = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+            connection.backup(copy)
+            copy.execute("BEGIN")
+            schema.upgrade(copy, str(self.file))
+            copy.execute("COMMIT")
+            copy.execute("PRAGMA query_only = 1")
+            connection.close()
+            self._connection = copy
+
     def raw(self) -> sqlite3.Connection:
         """The connection itself, whose errors are SQLite's own; for reading a damaged file row by row."""
         return self._connection
@@ -151,6 +144,8 @@ class Database:
         self._pid = os.getpid()
         if not self._closed:
             self._connection = self._open()
+            if self._upgraded:
+                self.upgrade_copy()
 
     def _open(self) -> sqlite3.Connection:
         with translated_errors(self.file):
@@ -163,6 +158,8 @@ _INHERITED: list[sqlite3.Connection] = []
 
 
 def _open_read_write(file: Path) -> sqlite3.Connection:
+    from . import schema  # that stands on this module
+
     if file.parent.exists() and not file.parent.is_dir():
         raise StoreError(f"a memory is a folder, but {file.parent} is a file; name a folder.")
     try:
@@ -183,9 +180,11 @@ def _open_read_write(file: Path) -> sqlite3.Connection:
         connection.execute("PRAGMA foreign_keys = ON")
         connection.execute("BEGIN IMMEDIATE")
         try:
-            if _check_header(connection, file) == 0:  # still empty under the lock: nobody else made it
-                for statement in _SCHEMA:
-                    connection.execute(statement)
+            version = _check_header(connection, file)  # under the lock: nobody else makes or upgrades it meanwhile
+            if version == 0:
+                schema.create(connection)
+            elif version < SCHEMA_VERSION:
+                schema.upgrade(connection, str(file))
             connection.execute("COMMIT")
         except BaseException:
             if connection.in_transaction:

@@ -11,6 +11,7 @@ import hashlib
 import keyword
 import re
 from collections import Counter
+from collections.abc import Sequence
 from functools import lru_cache
 
 MAX_CHARACTERS = 200_000
@@ -34,6 +35,7 @@ _TOKEN = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[^\W\d_A-Z]+")  # camelCase and snake_case apart
+_RUN = re.compile(r"\w+")
 _ESCAPE = re.compile(r"\\[ntr]")
 _COMMON = """
     self cls args kwargs int str float bool list dict tuple set any optional typing dataclass init super len range
@@ -65,31 +67,43 @@ def tokens(source: str, *, literals: bool = False) -> list[str]:
     Keywords, builtins, dunder and contract names, and attributes that standard types and modules have, stay.
     Numbers become ``0`` and strings ``s``, unless ``literals`` keeps their values (strings as their words).
     """
-    kept: list[str] = []
+    return token_pair(source)[literals]
+
+
+def token_pair(source: str) -> tuple[list[str], list[str]]:
+    """Return :func:`tokens` without and with literals, from one scan."""
+    plain: list[str] = []
+    literal: list[str] = []
     before = owner = ""  # the token before, and the one before a dot
     for match in _TOKEN.finditer(source[:MAX_CHARACTERS]):
         text, kind = match.group(), match.lastgroup
         if kind == "comment":
             continue
         if kind == "string":
-            kept.extend(re.findall(r"\w+", text) if literals else ())
-            kept.append("s")
+            literal.extend(_RUN.findall(text))
+            token = value = "s"
         elif kind == "number":
-            kept.append(text if literals else "0")
+            token, value = "0", text
         elif kind == "name":
-            kept.append(_canonical(text, before == ".", owner in ("self", "cls")))
+            token = value = _canonical(text, before == ".", owner in ("self", "cls"))
         else:
-            kept.append(text)
+            token = value = text
+        plain.append(token)
+        literal.append(value)
         if text == ".":
             owner = before
         before = text
-    return kept
+    return plain, literal
 
 
 def fingerprint(source: str) -> str:
     """Return a hash that is equal for programs with equal :func:`tokens` (16 bytes, hexadecimal)."""
-    text = "\n".join(tokens(source))
-    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+    return digest(tokens(source))
+
+
+def digest(sequence: Sequence[str]) -> str:
+    """Return the hash of a sequence of tokens."""
+    return hashlib.blake2b("\n".join(sequence).encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 
 def shingles(source: str, *, literals: bool = False) -> Counter[int]:

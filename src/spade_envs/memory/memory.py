@@ -4,42 +4,33 @@ from __future__ import annotations
 
 import contextlib
 import difflib
+import itertools
 import os
 import random
 import re
-from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from ..record import EnvironmentRecord, source_id
-from . import lexical, selection
+from ..record import EnvironmentRecord
+from . import compaction, diversity, lexical, selection
+from .compaction import Compacted
 from .database import StoreError, UnknownRecord, has_log
+from .resemblance import MIN_OVERLAP, Duplicate, Resemblance
 from .store import Plays, Store
 
 if TYPE_CHECKING:
-    from .embed import Embedder
-    from .index import VectorIndex
+    from .embed import Embedder, Vectors
 
 DATABASE_NAME = "memory.sqlite"
 DEFAULT_CAPACITY = 200
-MIN_OVERLAP = 0.85
-"""Overlap from which a program counts as a duplicate. Renamed programs measure .96 to 1, neighbours below .5."""
+SAME_IDEA = 0.9
+"""Similarity (the greater of cosine and overlap) from which exemplars count as versions of one idea."""
 
-_NEIGHBOURS = 16
+_OFFERED = 2_000  # newest settled or unplayed records that a draw looks at
 _ENV_ID = re.compile(r"(?:spade_envs:)?spade/(?P<stem>\w+)-(?P<prefix>[0-9a-f]{8})-v0\Z")
 _PREFIX = re.compile(r"[0-9a-f]{6,64}\Z")
-
-
-@dataclass(frozen=True, slots=True)
-class Duplicate:
-    """The record that a program repeats."""
-
-    id: str
-    similarity: float  # cosine of the embeddings, in [-1, 1]
-    overlap: float  # Jaccard index of the normalised tokens, in [0, 1]
 
 
 def default_home() -> Path:
@@ -64,14 +55,13 @@ class Memory:
         ...     memory.search("find the way out", k=3)
     """
 
-    def __init__(self, path: Path, store: Store, embedder: Embedder | None, capacity: int) -> None:
+    def __init__(
+        self, path: Path, store: Store, embedder: Embedder | None, capacity: int, exact_up_to: int | None = None
+    ) -> None:
         self.path = path
         self.capacity = capacity
         self._store = store
-        self._embedder = embedder
-        self._vectors: VectorIndex | None = None
-        self._seen = (-1, 0)  # transaction and newest record that the vectors reflect
-        self._shingles: dict[tuple[str, bool], Counter[int]] = {}
+        self._resemblance = Resemblance(store, path, embedder, exact_up_to)
 
     @classmethod
     def open(
@@ -81,12 +71,15 @@ class Memory:
         embedder: Embedder | None = None,
         capacity: int | None = None,
         read_only: bool = False,
+        exact_up_to: int | None = None,
     ) -> Memory:
         """Open the memory in the folder ``path`` (None: :func:`default_home`), making it unless ``read_only``.
 
         Args:
             embedder: what makes the vectors; WordLlama, or hashed words where it is not installed, if None.
             capacity: how many of the newest live records exemplars are drawn from, and what :meth:`evict` keeps.
+            exact_up_to: up to how many records searches compare with every one (default 10,000); above, with the
+                nearest of learnt cells, which misses few.
 
         Raises:
             StoreError: if there is no memory (read-only), the file is not one, it is of a newer version, or the
@@ -96,7 +89,9 @@ class Memory:
             raise ValueError(f"capacity must be at least 1, got {capacity}")
         folder = (default_home() if path is None else Path(path).expanduser()).absolute()
         store = Store(folder / DATABASE_NAME, read_only=read_only)
-        return cls(folder, store, embedder, capacity or DEFAULT_CAPACITY)
+        if read_only:
+            store.database.upgrade_copy()
+        return cls(folder, store, embedder, capacity or DEFAULT_CAPACITY, exact_up_to)
 
     @staticmethod
     def ids(path: str | Path) -> list[tuple[str, str]]:
@@ -125,6 +120,18 @@ class Memory:
         """Store ``record`` (its statistics become its base statistics); False if the id is there already."""
         return self._store.add([record], run) == 1
 
+    def add_many(self, records: Iterable[EnvironmentRecord], *, run: str = "", batch: int = 1000) -> int:
+        """Store ``records``, ``batch`` of them in each transaction; return how many were new.
+
+        For imports: one by one, each record waits for the disk. A failure leaves whole batches.
+        """
+        if batch < 1:
+            raise ValueError(f"batch must be at least 1, got {batch}")
+        added, rest = 0, iter(records)
+        while chunk := list(itertools.islice(rest, batch)):
+            added += self._store.add(chunk, run)
+        return added
+
     def commit_round(
         self,
         run: str,
@@ -145,6 +152,10 @@ class Memory:
     def progress(self, run: str) -> tuple[int, dict[str, Any]]:
         """Return (index of the run's next round, state of its last one); (0, {}) for an unknown run."""
         return self._store.progress(run)
+
+    def runs(self) -> list[str]:
+        """Return the names of the runs that stored progress, oldest first."""
+        return self._store.run_names()
 
     def record_plays(self, id: str, returns: Sequence[float], *, hinted: bool, run: str = "", step: int = 0) -> None:
         """Append the returns of episodes of record ``id`` (the full id). Statistics are sums over these rows.
@@ -178,11 +189,29 @@ class Memory:
         An archived record can still be got, made and found as a duplicate; it is not listed, searched or shown.
         """
         limit = self.capacity if capacity is None else capacity
+        if limit < 0:
+            raise ValueError(f"capacity must be 0 or more, got {limit}")
         with self._store.database.lock:
-            chosen = selection.choose_evicted(self._store.standings(), limit)
+            chosen = self._store.evictable(limit)
             if chosen:
                 self._store.archive(chosen, run)
         return chosen
+
+    def compact(self, *, before: int | None = None, drop_archived: bool = False) -> Compacted:
+        """Make the memory smaller; statistics, and what counts as a duplicate, stay as they are.
+
+        Plays become sums, free pages go back to the file system, and the index is made anew. A run whose plays were
+        folded can no longer be rolled back to a position before them: :meth:`rollback` then says so.
+
+        Args:
+            before: fold only plays written up to this :meth:`position`, say that of the oldest checkpoint still needed.
+            drop_archived: give up the sources of archived records. They still count as duplicates, but cannot be got,
+                made, searched or exported any more.
+        """
+        with self._store.database.lock:
+            done = compaction.compact(self._store, before=before, drop_archived=drop_archived)
+        self.rebuild_index()
+        return done
 
     # ---- reading
 
@@ -237,12 +266,12 @@ class Memory:
 
     def search(self, text: str, k: int = 10, *, skill: str | None = None) -> list[tuple[EnvironmentRecord, float]]:
         """Return up to ``k`` live records about ``text`` with their cosines, best first."""
-        query, depth, total = lexical.words(text), k, self._store.count(live=False)
+        query, depth = lexical.words(text), k
         while True:  # archived records and other skills are among the nearest: go deeper until enough are left
-            hits = self._hits(query, depth)
+            hits = self._resemblance.hits(query, depth)
             live = self._store.live_among([id for id, _ in hits], skill)
             chosen = [(id, score) for id, score in hits if id in live][:k]
-            if len(chosen) >= k or depth >= total:
+            if len(chosen) >= k or len(hits) < depth:
                 break
             depth *= 4
         scores = dict(chosen)
@@ -263,57 +292,48 @@ class Memory:
         Args:
             literals: let numbers and texts count as well, for families of programs that differ in little else.
         """
-        text = lexical.words(source)
-        hits = dict(self._hits(text, _NEIGHBOURS))
-        same = source_id(source)
-        if same in self:
-            return Duplicate(same, 1.0, 1.0)
-        # Any twin will do, unless literals must agree too: small program families have many twins.
-        twins = self._store.ids_with_fingerprint(lexical.fingerprint(source))[: 256 if literals else 1]
-        mine = lexical.shingles(source, literals=literals)
-        best: Duplicate | None = None
-        for record in self._store.by_ids(list(dict.fromkeys([*twins, *hits]))):
-            overlap = lexical.overlap(mine, self._shingles_of(record, literals))
-            if overlap >= min_overlap and (best is None or overlap > best.overlap):
-                best = Duplicate(record.id, hits.get(record.id, 0.0), overlap)
-        return best
+        return self._resemblance.duplicate_of(source, min_overlap=min_overlap, literals=literals)
+
+    def vectors(self) -> tuple[list[str], Vectors]:
+        """Return the ids of the live records that have a vector, and their unit vectors, shape ``(n, d)``."""
+        ids, vectors = self._resemblance.vectors()
+        live = self._store.live_among(ids, None)
+        kept = [place for place, id in enumerate(ids) if id in live]
+        return [ids[place] for place in kept], vectors[kept]
 
     def rebuild_index(self) -> None:
         """Make the vector index anew from the database and save it."""
-        from .embed import default_embedder
-        from .index import index_file
-
-        with self._store.database.lock:
-            self._store.database.require_writable()
-            index_file(self._embedder or default_embedder(), self.path).unlink(missing_ok=True)
-            self._vectors, self._seen = None, (-1, 0)
-            self._index().save(force=True)
+        self._store.database.require_writable()
+        self._resemblance.rebuild()
 
     # ---- what the designer sees
 
     def exemplars(self, skill: str, rng: random.Random, n: int = 2) -> list[EnvironmentRecord]:
-        """Draw up to ``n`` good examples of ``skill`` among the newest ``capacity`` live records.
+        """Draw up to ``n`` good examples of ``skill``, of different ideas, among the newest ``capacity`` live records.
 
-        From the ``max(3 n, 10)`` of highest regret with a win rate in [0.15, 0.85]; what is then missing, from
-        environments that nobody has played and whose solution is proven.
+        From the ``max(3 n, 10)`` of highest regret with a win rate in [0.15, 0.85], each the first of its versions
+        (similarity 0.9 or more); what is then missing, from environments that nobody has played and whose solution is
+        proven. The first is drawn by ``rng``, each next one is the least similar to those before (farthest-first).
         """
-        window = self._store.standings(newest=self.capacity, skill=skill)
-        return self._store.by_ids(selection.choose_exemplars(window, rng, n))
+        pool = selection.pool_size(n)
+        chosen = self._spread(self._graded(skill, selection.FRONTIER, 2 * pool), pool, rng, n, [])
+        if len(chosen) < n:
+            unplayed = self._graded(skill, selection.PROVEN, _OFFERED)
+            chosen = self._spread(rng.sample(unplayed, min(pool, len(unplayed))), pool, rng, n, chosen)
+        return self._store.by_seqs(chosen)
 
     def negative(self, skill: str, rng: random.Random) -> EnvironmentRecord | None:
         """Draw an example of ``skill`` to avoid (win rate above 0.9 or below 0.1), if there is one."""
-        window = self._store.standings(newest=self.capacity, skill=skill)
-        chosen = selection.choose_negative(window, rng)
-        return self.get(chosen) if chosen else None
+        settled = self._graded(skill, selection.HOPELESS_OR_MASTERED, _OFFERED)
+        found = self._store.by_seqs([rng.choice(settled)]) if settled else []
+        return found[0] if found else None
 
     # ---- closing
 
     def close(self) -> None:
         """Save the index cache if it has grown and close the database."""
         with self._store.database.lock:
-            if self._vectors is not None and not self._store.database.read_only:
-                self._vectors.save(force=True)
-            self._vectors = None
+            self._resemblance.close()
             self._store.close()
 
     def __enter__(self) -> Memory:
@@ -326,42 +346,20 @@ class Memory:
 
     # ---- inside
 
-    def _index(self) -> VectorIndex:
-        """Return the vectors, brought up to date with the database. Call it under the lock."""
-        from .embed import default_embedder
-        from .index import VectorIndex
+    def _graded(self, skill: str, grade: int, limit: int) -> list[int]:
+        return self._store.graded(skill, grade, newest=self.capacity, limit=limit)
 
-        position = self._store.position()
-        if self._vectors is None:
-            self._vectors = VectorIndex(self._embedder or default_embedder(), self.path)
-            self._seen = (-1, 0)
-        if self._seen[0] == position:
-            return self._vectors
-        fresh = self._store.ids_after(self._seen[1])
-        if self._seen[0] < 0 or self._store.count(live=False) != len(self._vectors) + len(fresh):
-            fresh = self._store.ids_after(0)  # first use, or records are gone: compare the sets
-            self._vectors.keep_only(id for _, id in fresh)
-        missing = self._vectors.missing(id for _, id in fresh)
-        for start in range(0, len(missing), 256):
-            batch = self._store.by_ids(missing[start : start + 256])
-            self._vectors.add([record.id for record in batch], [_text_of(record) for record in batch])
-        if not self._store.database.read_only:
-            self._vectors.save()
-        self._seen = (position, fresh[-1][0] if fresh else self._seen[1])
-        return self._vectors
-
-    def _hits(self, text: str, k: int) -> list[tuple[str, float]]:
-        with self._store.database.lock:
-            return self._index().search(text, k)
-
-    def _shingles_of(self, record: EnvironmentRecord, literals: bool) -> Counter[int]:
-        key = (record.id, literals)
-        found = self._shingles.get(key)
-        if found is None:
-            if len(self._shingles) >= 1024:
-                self._shingles.clear()
-            found = self._shingles[key] = lexical.shingles(record.source, literals=literals)
-        return found
+    def _spread(self, seqs: list[int], pool: int, rng: random.Random, n: int, given: list[int]) -> list[int]:
+        """Add to ``given`` up to ``n`` mutually dissimilar ones of the first ``pool`` different ideas of ``seqs``."""
+        if len(given) + len(seqs) <= 1:
+            return given + seqs
+        known, similarity = self._resemblance.similarity(given + seqs)
+        first = len([seq for seq in given if seq in known])
+        ideas = diversity.first_of_each(similarity[first:, first:], pool, SAME_IDEA)
+        drawn = diversity.farthest_first(
+            similarity, rng, n - first, list(range(first)), [first + place for place in ideas]
+        )
+        return given + [known[place] for place in drawn]
 
     def _unknown(self, key: str) -> str:
         names = [EnvironmentRecord(id=id, source="", name=name).env_id for id, name in self._store.names()]
@@ -371,7 +369,3 @@ class Memory:
         near += [name for stem, name in stems.items() if asked and asked in stem and name not in near][:3]
         advice = f"did you mean {', '.join(near)}?" if near else f"it holds {len(names)} records; see `spade list`."
         return f"no record {key!r} in {self.path} (expected an id, 6 or more of its first digits, or spade/…): {advice}"
-
-
-def _text_of(record: EnvironmentRecord) -> str:
-    return lexical.words(f"{record.skill}\n{record.name}\n{record.source}")

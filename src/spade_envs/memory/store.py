@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import json
-import math
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ..record import WIN_RETURN, EnvironmentRecord, PlayStatistics
-from .database import Database, UnknownRecord
-from .lexical import fingerprint
-from .selection import Standing
+from ..record import EnvironmentRecord, PlayStatistics
+from . import rows, selection
+from .database import Database, StoreError
+from .rows import insert as _insert
+from .rows import insert_plays as _insert_plays
+from .rows import make_row as _row
+from .rows import text as _text
 
 Plays = tuple[str, Sequence[float], bool]
 """Returns of episodes of one record: (the record's id, the returns, whether the hint was given)."""
 
 _LARGEST = 2**63 - 1  # that SQLite can count
-_SUM_COLUMNS = "plain_plays, plain_return, plain_wins, hinted_plays, hinted_return, hinted_wins"
 
 
 class Store:
@@ -29,9 +30,9 @@ class Store:
 
     def add(self, records: Sequence[EnvironmentRecord], run: str) -> int:
         """Insert those of ``records`` whose id is new; return how many that were."""
-        rows = [_row(record, run) for record in records]  # before the lock: serialising may fail or take long
+        made = [_row(record, run) for record in records]  # before the lock: serialising may fail or take long
         with self.database.write() as (connection, tick):
-            return _insert(connection, rows, tick)
+            return _insert(connection, made, tick)
 
     def commit_round(
         self,
@@ -42,8 +43,8 @@ class Store:
         plays: Sequence[Plays] = (),
     ) -> int:
         """Insert records, plays and the run's progress together; see :meth:`Memory.commit_round`."""
-        rows = [_row(record, run) for record in records]
-        played = [(id, _finite(returns), hinted) for id, returns, hinted in plays]
+        made = [_row(record, run) for record in records]
+        played = [(id, rows.finite(returns), hinted) for id, returns, hinted in plays]
         text = json.dumps(dict(state))
         with self.database.write() as (connection, tick):
             following, _ = progress_of(connection, run)
@@ -55,7 +56,7 @@ class Store:
             connection.execute(
                 "INSERT INTO runs (run, round, state, at) VALUES (?, ?, ?, ?)", (_text(run), round_index, text, tick)
             )
-            new = _insert(connection, rows, tick)
+            new = _insert(connection, made, tick)
             for id, values, hinted in played:
                 _insert_plays(connection, id, values, hinted, run, round_index, tick)
             return new
@@ -65,19 +66,25 @@ class Store:
         with self.database.read() as connection:
             return progress_of(connection, run)
 
+    def run_names(self) -> list[str]:
+        """Return the names of the runs that stored progress, oldest first."""
+        with self.database.read() as connection:
+            found = connection.execute("SELECT run FROM runs GROUP BY run ORDER BY MIN(seq)")
+            return [row[0] for row in found]
+
     def record_plays(self, id: str, returns: Sequence[float], *, hinted: bool, run: str, step: int) -> None:
         """Append one row for each return."""
-        values = _finite(returns)
+        values = rows.finite(returns)
         with self.database.write() as (connection, tick):
             _insert_plays(connection, id, values, hinted, run, step, tick)
 
     def played(self, run: str) -> set[str]:
         """Return the ids of the records that ``run`` has played."""
         with self.database.read() as connection:
-            rows = connection.execute(
+            found = connection.execute(
                 "SELECT id FROM records WHERE seq IN (SELECT DISTINCT record FROM plays WHERE run = ?)", (_text(run),)
             )
-            return {row[0] for row in rows}
+            return {row[0] for row in found}
 
     def archive(self, ids: Iterable[str], run: str) -> None:
         """Flag records as archived."""
@@ -91,27 +98,49 @@ class Store:
         """Undo what ``run`` did after ``position``; see :meth:`Memory.rollback`."""
         with self.database.write() as (connection, _):
             after = (_text(run), position)
+            folded = connection.execute("SELECT at FROM folded WHERE run = ? AND at > ?", after).fetchone()
+            if folded is not None:
+                raise StoreError(
+                    f"cannot undo what run {run!r} did after position {position}: a compaction has folded its plays up "
+                    f"to position {folded[0]} into sums. Restore a backup, or go on from a later checkpoint."
+                )
+            replayed = connection.execute(
+                "SELECT DISTINCT record FROM plays WHERE run = ? AND at > ?", after
+            ).fetchall()
             connection.execute("DELETE FROM plays WHERE run = ? AND at > ?", after)
             connection.execute("DELETE FROM runs WHERE run = ? AND at > ?", after)
             connection.execute(
-                "UPDATE records SET archived_at = NULL, archived_run = NULL WHERE archived_run = ? AND archived_at > ?",
+                "UPDATE records SET archived_at = NULL, archived_run = NULL WHERE archived_run = ? AND archived_at > ?"
+                " AND dropped = 0",
                 after,
             )
-            connection.execute(
+            for (seq,) in replayed:
+                rows.update_standing(connection, seq)
+            removed = connection.execute(
                 "DELETE FROM records WHERE run = ? AND at > ?"
                 " AND NOT EXISTS (SELECT 1 FROM plays WHERE plays.record = records.seq)",
                 after,
             )
+            if removed.rowcount:
+                connection.execute("UPDATE clock SET removals = removals + 1")
 
     def position(self) -> int:
         """Return the number of the last transaction."""
         with self.database.read() as connection:
             return int(connection.execute("SELECT tick FROM clock").fetchone()[0])
 
-    def names(self) -> list[tuple[str, str]]:
-        """Return (id, class name) of every record, oldest first."""
+    def state(self) -> tuple[int, int]:
+        """Return (number of the last transaction, how many of them removed records)."""
         with self.database.read() as connection:
-            return connection.execute("SELECT id, name FROM records ORDER BY seq").fetchall()
+            tick, removals = connection.execute("SELECT tick, removals FROM clock").fetchone()
+            return int(tick), int(removals)
+
+    def names(self) -> list[tuple[str, str]]:
+        """Return (id, class name) of every record that has its source, oldest first; of older layouts too."""
+        with self.database.read() as connection:
+            (version,) = connection.execute("PRAGMA user_version").fetchone()
+            where = " WHERE dropped = 0" if version > 1 else ""
+            return connection.execute(f"SELECT id, name FROM records{where} ORDER BY seq").fetchall()
 
     def ids_after(self, seq: int) -> list[tuple[int, str]]:
         """Return (seq, id) of records newer than ``seq``, oldest first."""
@@ -123,12 +152,12 @@ class Store:
         live: set[str] = set()
         condition, values = ("", []) if skill is None else (" AND skill = ?", [_text(skill)])
         with self.database.read() as connection:
-            for chunk in _chunks(ids):
-                rows = connection.execute(
-                    f"SELECT id FROM records WHERE id IN ({_marks(chunk)}) AND archived_at IS NULL{condition}",
+            for chunk in rows.chunks(ids):
+                found = connection.execute(
+                    f"SELECT id FROM records WHERE id IN ({rows.marks(chunk)}) AND archived_at IS NULL{condition}",
                     [*chunk, *values],
                 )
-                live.update(row[0] for row in rows)
+                live.update(row[0] for row in found)
         return live
 
     def count(self, *, live: bool) -> int:
@@ -140,25 +169,17 @@ class Store:
     def ids_with_prefix(self, prefix: str) -> list[str]:
         """Return up to 10 ids that start with ``prefix`` (lower-case hexadecimal digits)."""
         with self.database.read() as connection:
-            rows = connection.execute(
+            found = connection.execute(
                 "SELECT id FROM records WHERE id >= ? AND id < ? ORDER BY id LIMIT 10", (prefix, prefix + "g")
             )
-            return [row[0] for row in rows]
-
-    def ids_with_fingerprint(self, value: str) -> list[str]:
-        """Return the ids of programs with this lexical fingerprint, oldest first."""
-        with self.database.read() as connection:
-            return [
-                row[0]
-                for row in connection.execute("SELECT id FROM records WHERE fingerprint = ? ORDER BY seq", (value,))
-            ]
+            return [row[0] for row in found]
 
     def by_ids(self, ids: Sequence[str]) -> list[EnvironmentRecord]:
         """Return the records with these ids, in this order; unknown ones are left out."""
         found: dict[str, EnvironmentRecord] = {}
         with self.database.read() as connection:
-            for chunk in _chunks(ids):
-                found |= {one.id: one for one in _select(connection, f"WHERE id IN ({_marks(chunk)})", chunk)}
+            for chunk in rows.chunks(ids):
+                found |= {one.id: one for one in rows.select(connection, f"WHERE id IN ({rows.marks(chunk)})", chunk)}
         return [found[id] for id in ids if id in found]
 
     def select(
@@ -181,119 +202,113 @@ class Store:
         clause = "WHERE " + " AND ".join(conditions) if conditions else ""
         clause += f" ORDER BY seq {'DESC' if newest_first else 'ASC'} LIMIT ?"
         with self.database.read() as connection:
-            return _select(
+            return rows.select(
                 connection, clause, [*filters.values(), -1 if limit is None else min(max(0, limit), _LARGEST)]
             )
 
-    def standings(self, *, newest: int | None = None, skill: str | None = None) -> list[Standing]:
-        """Return the standing of live records, oldest first; ``skill`` filters after ``newest`` has cut."""
-        within = "SELECT * FROM records WHERE archived_at IS NULL ORDER BY seq DESC LIMIT ?"
-        clause = f"FROM ({within})"
-        values: list[str | int] = [-1 if newest is None else newest]
-        if skill is not None:
-            clause += " WHERE skill = ?"
-            values.append(_text(skill))
+    def graded(self, skill: str, grade: int, *, newest: int, limit: int) -> list[int]:
+        """Return the seqs of live records of a skill and grade, of highest score, then newest, first.
+
+        Only the ``newest`` live records (of all skills) are looked at. Reads one index.
+        """
         with self.database.read() as connection:
-            sums = _sums(connection, f"SELECT seq {clause}", values)
-            rows = connection.execute(f"SELECT seq, id, proven, {_SUM_COLUMNS} {clause} ORDER BY seq", values)
-            return [
-                Standing(seq, id, bool(proven), _total(PlayStatistics(*base), sums.get(seq)))
-                for seq, id, proven, *base in rows
-            ]
+            floor = connection.execute(
+                "SELECT seq FROM records INDEXED BY records_live WHERE archived_at IS NULL"
+                " ORDER BY seq DESC LIMIT 1 OFFSET ?",
+                (newest - 1,),
+            ).fetchone()
+            found = connection.execute(
+                "SELECT seq FROM records INDEXED BY records_grade WHERE skill = ? AND grade = ? AND seq >= ?"
+                " AND archived_at IS NULL ORDER BY score DESC, seq DESC LIMIT ?",
+                (_text(skill), grade, floor[0] if floor else 0, limit),
+            )
+            return [row[0] for row in found]
+
+    def evictable(self, capacity: int) -> list[str]:
+        """Return the ids of live records beyond ``capacity``.
+
+        Hopeless and mastered ones go first, the frontier last, in each group the oldest first.
+        """
+        with self.database.read() as connection:
+            found = connection.execute(
+                "SELECT id FROM records WHERE archived_at IS NULL"
+                " ORDER BY CASE grade WHEN ? THEN 0 WHEN ? THEN 2 ELSE 1 END, seq"
+                " LIMIT MAX(0, (SELECT COUNT(*) FROM records WHERE archived_at IS NULL) - ?)",
+                (selection.HOPELESS_OR_MASTERED, selection.FRONTIER, capacity),
+            )
+            return [row[0] for row in found]
+
+    def by_seqs(self, seqs: Sequence[int]) -> list[EnvironmentRecord]:
+        """Return the records with these numbers, in this order; those without a source are left out."""
+        with self.database.read() as connection:
+            ids = dict(connection.execute(f"SELECT seq, id FROM records WHERE seq IN ({rows.marks(seqs)})", seqs))
+        return self.by_ids([ids[seq] for seq in seqs if seq in ids])
+
+    def signatures(self, seqs: Sequence[int]) -> dict[int, tuple[bytes, str]]:
+        """Return {seq: (sketch, words)} of records, as far as they have a signature."""
+        with self.database.read() as connection:
+            found = connection.execute(
+                f"SELECT seq, plain, words FROM signatures WHERE seq IN ({rows.marks(seqs)})", seqs
+            )
+            return {seq: (plain, words) for seq, plain, words in found}
+
+    def words(self, after: int, limit: int) -> list[tuple[int, str, str]]:
+        """Return up to ``limit`` (seq, id, words to embed) of records newer than ``after``, oldest first."""
+        with self.database.read() as connection:
+            return connection.execute(
+                "SELECT seq, id, COALESCE(words, '') FROM records LEFT JOIN signatures USING (seq)"
+                " WHERE seq > ? ORDER BY seq LIMIT ?",
+                (after, limit),
+            ).fetchall()
+
+    def words_of(self, ids: Sequence[str]) -> dict[str, str]:
+        """Return {id: words to embed}."""
+        found: dict[str, str] = {}
+        with self.database.read() as connection:
+            for chunk in rows.chunks(ids):
+                found |= dict(
+                    connection.execute(
+                        "SELECT id, COALESCE(words, '') FROM records LEFT JOIN signatures USING (seq)"
+                        f" WHERE id IN ({rows.marks(chunk)})",
+                        chunk,
+                    )
+                )
+        return found
+
+    def candidates(
+        self, fingerprint: str, literal_fingerprint: str | None, ids: Sequence[str], twins: int
+    ) -> list[tuple[str, bytes]]:
+        """Return (id, sketch) of programs that another one may repeat.
+
+        Those with the same literal fingerprint or else up to ``twins``, oldest first, with the same fingerprint, and
+        those named by ``ids``. The sketch is the literal one if ``literal_fingerprint`` is given.
+        """
+        column = "plain" if literal_fingerprint is None else "literal"
+        base = f"SELECT id, {column} FROM records JOIN signatures USING (seq) WHERE "
+        with self.database.read() as connection:
+            found: dict[str, bytes] = {}
+            if literal_fingerprint is not None:
+                found |= dict(
+                    connection.execute(f"{base}literal_fingerprint = ? ORDER BY seq LIMIT 1", (literal_fingerprint,))
+                )
+            if not found:
+                same = connection.execute(f"{base}fingerprint = ? ORDER BY seq LIMIT ?", (fingerprint, twins))
+                found |= dict(same)
+            for chunk in rows.chunks([id for id in ids if id not in found]):
+                found |= dict(connection.execute(f"{base}id IN ({rows.marks(chunk)})", chunk))
+            return list(found.items())
 
     def close(self) -> None:
         """Close the database."""
         self.database.close()
 
 
-def _insert(connection: sqlite3.Connection, rows: Sequence[tuple[list[Any], str]], tick: int) -> int:
-    added = 0
-    for values, body in rows:
-        cursor = connection.execute(
-            "INSERT INTO records (id, name, kind, skill, generator, run, proven, fingerprint,"
-            f" {_SUM_COLUMNS}, at) VALUES ({', '.join('?' * 15)}) ON CONFLICT (id) DO NOTHING",
-            [*values, tick],
-        )
-        if cursor.rowcount == 1:
-            connection.execute("INSERT INTO bodies (seq, body) VALUES (?, ?)", (cursor.lastrowid, body))
-            added += 1
-    return added
-
-
-def _insert_plays(
-    connection: sqlite3.Connection, id: str, values: Sequence[float], hinted: bool, run: str, step: int, tick: int
-) -> None:
-    found = connection.execute("SELECT seq FROM records WHERE id = ?", (id,)).fetchone()
-    if found is None:
-        raise UnknownRecord(f"no record {id!r} in this memory; add the record before its plays")
-    connection.executemany(
-        "INSERT INTO plays (record, hinted, value, run, step, at) VALUES (?, ?, ?, ?, ?, ?)",
-        [(found[0], int(hinted), value, _text(run), int(step), tick) for value in values],
-    )
-
-
-def _row(record: EnvironmentRecord, run: str) -> tuple[list[Any], str]:
-    values = record.to_dict()
-    statistics = values.pop("statistics")
-    if not all(map(math.isfinite, statistics.values())):
-        raise ValueError(f"statistics of {record.env_id} must be finite numbers, got {record.statistics}")
-    try:
-        body = json.dumps(values)  # ASCII: lone surrogates and NULs in a source survive
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"report and meta of {record.env_id} must be JSON-safe: {error}") from error
-    texts = [_text(text) for text in (record.id, record.name, record.kind, record.skill, record.generator, run)]
-    return [*texts, int(record.proven), fingerprint(record.source), *statistics.values()], body
-
-
-def _finite(returns: Sequence[float]) -> list[float]:
-    values = [float(value) for value in returns]
-    if not all(map(math.isfinite, values)):
-        raise ValueError(f"returns must be finite numbers, got {values}")
-    return values
-
-
-def _select(connection: sqlite3.Connection, clause: str, values: Sequence[Any]) -> list[EnvironmentRecord]:
-    sums = _sums(connection, f"SELECT seq FROM records {clause}", values)
-    rows = connection.execute(f"SELECT seq, body, {_SUM_COLUMNS} FROM records JOIN bodies USING (seq) {clause}", values)
-    return [
-        EnvironmentRecord.from_dict(json.loads(body)).with_statistics(_total(PlayStatistics(*base), sums.get(seq)))
-        for seq, body, *base in rows
-    ]
-
-
-def _sums(connection: sqlite3.Connection, seqs: str, values: Sequence[Any]) -> dict[int, PlayStatistics]:
-    """Sum the plays of the records that the subquery ``seqs`` names."""
-    rows = connection.execute(
-        "SELECT record, hinted, COUNT(*), SUM(value), SUM(value >= ?) FROM plays INDEXED BY plays_sums"
-        f" WHERE record IN ({seqs}) GROUP BY record, hinted",
-        [WIN_RETURN, *values],
-    )
-    sums: dict[int, PlayStatistics] = {}
-    for seq, hinted, *three in rows:
-        one = PlayStatistics(0, 0.0, 0, *three) if hinted else PlayStatistics(*three)
-        sums[seq] = _total(sums[seq], one) if seq in sums else one
-    return sums
-
-
-def _total(base: PlayStatistics, more: PlayStatistics | None) -> PlayStatistics:
-    if more is None:
-        return base
-    return PlayStatistics(
-        base.plain_plays + more.plain_plays,
-        base.plain_return + more.plain_return,
-        base.plain_wins + more.plain_wins,
-        base.hinted_plays + more.hinted_plays,
-        base.hinted_return + more.hinted_return,
-        base.hinted_wins + more.hinted_wins,
-    )
-
-
 def read_row(connection: sqlite3.Connection, seq: int) -> tuple[PlayStatistics, str]:
     """Return the statistics and the run of one record; LookupError if there is no such row."""
-    row = connection.execute(f"SELECT run, {_SUM_COLUMNS} FROM records WHERE seq = ?", (seq,)).fetchone()
+    row = connection.execute(f"SELECT run, {rows.SUM_COLUMNS} FROM records WHERE seq = ?", (seq,)).fetchone()
     if row is None:
         raise LookupError(seq)
-    return _total(PlayStatistics(*row[1:]), _sums(connection, "?", [seq]).get(seq)), row[0]
+    return rows.total(PlayStatistics(*row[1:]), rows.sums(connection, "?", [seq]).get(seq)), row[0]
 
 
 def progress_of(connection: sqlite3.Connection, run: str) -> tuple[int, dict[str, Any]]:
@@ -302,16 +317,3 @@ def progress_of(connection: sqlite3.Connection, run: str) -> tuple[int, dict[str
         "SELECT round, state FROM runs WHERE run = ? ORDER BY round DESC LIMIT 1", (_text(run),)
     ).fetchone()
     return (int(row[0]) + 1, json.loads(row[1])) if row else (0, {})
-
-
-def _chunks(ids: Sequence[str]) -> Iterator[Sequence[str]]:
-    return (ids[start : start + 500] for start in range(0, len(ids), 500))  # SQLite bounds the number of parameters
-
-
-def _marks(values: Sequence[object]) -> str:
-    return ", ".join("?" * len(values))
-
-
-def _text(value: str) -> str:
-    """Make a column value that SQLite can store: lone surrogates are escaped (the body keeps the original)."""
-    return value.encode("utf-8", "backslashreplace").decode()

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from ..record import WIN_RETURN, EnvironmentRecord, PlayStatistics
 from .memory import Memory
-from .store import _insert, _row, _text
+from .rows import insert, make_row, text, update_standing
 
 _BATCH = 200  # records read at once
 
@@ -47,7 +47,7 @@ def read_stored(
     Which records come is settled at the start; plays that are added meanwhile may be among theirs.
     """
     wanted = {"kind": kind, "skill": skill, "generator": generator, "run": run}
-    filters = {column: _text(value) for column, value in wanted.items() if value is not None}
+    filters = {column: text(value) for column, value in wanted.items() if value is not None}
     conditions = [f"{column} = ?" for column in filters]
     if archived is not None:
         conditions.append(f"archived_at IS {'NOT ' if archived else ''}NULL")
@@ -78,21 +78,22 @@ def restore(memory: Memory, entries: Sequence[Stored]) -> int:
     for entry in entries:
         base = _without(entry.record.statistics, entry.plays)
         record = entry.record.with_statistics(base or entry.record.statistics)
-        prepared.append((_row(record, entry.run), entry, entry.plays if base else ()))
+        prepared.append((make_row(record, entry.run), entry, entry.plays if base else ()))
     added = 0
     with memory._store.database.write() as (connection, tick):
         for row, entry, plays in prepared:
-            if not _insert(connection, [row], tick):
+            if not insert(connection, [row], tick):
                 continue
             added += 1
             (seq,) = connection.execute("SELECT seq FROM records WHERE id = ?", (entry.record.id,)).fetchone()
             connection.executemany(
                 "INSERT INTO plays (record, hinted, value, run, step, at) VALUES (?, ?, ?, ?, ?, ?)",
-                [(seq, int(play.hinted), play.value, _text(play.run), play.step, tick) for play in plays],
+                [(seq, int(play.hinted), play.value, text(play.run), play.step, tick) for play in plays],
             )
+            update_standing(connection, seq)
             if entry.archived:
                 connection.execute(
-                    "UPDATE records SET archived_at = ?, archived_run = ? WHERE seq = ?", (tick, _text(entry.run), seq)
+                    "UPDATE records SET archived_at = ?, archived_run = ? WHERE seq = ?", (tick, text(entry.run), seq)
                 )
     return added
 

@@ -158,13 +158,28 @@ def summarise(records: list[EnvironmentRecord]) -> dict[str, Any]:
     }
 
 
+def generation(store: Memory) -> dict[str, Any]:
+    """Return what the runs of ``spade generate`` in a memory came to, JSON-safe."""
+    from spade_envs.designer.summary import total
+
+    whole = total(store.progress(run)[1] for run in store.runs())
+    return {
+        "attempts": whole.attempts,
+        "judged": whole.judged,
+        "first_validity": whole.first_validity,
+        "final_validity": whole.final_validity,
+        "repair_turns": whole.repair_turns,
+        "causes": dict(whole.causes.most_common()),
+    }
+
+
 def stats(memory: MemoryOption = None, as_json: JsonOption = False) -> None:
     """Summarise a memory: how many, how learnable, how much regret, by skill, kind and generator.
 
     Example: `spade stats --memory runs/m --json`
     """
     with Memory.open(memory, read_only=True) as store:
-        facts = summarise(store.records())
+        facts = {**summarise(store.records()), "generation": generation(store)}
     if as_json:
         print_json(facts)
         return
@@ -172,6 +187,13 @@ def stats(memory: MemoryOption = None, as_json: JsonOption = False) -> None:
     out.print(f"learnable share  {_number(facts['learnable_share'])}   (win rate in {LEARNABLE[0]}–{LEARNABLE[1]})")
     out.print(f"mean win rate    {_number(facts['mean_win_rate'])}")
     out.print(f"mean regret      {_number(facts['mean_regret'])}")
+    written = facts["generation"]
+    if written["judged"]:
+        out.print(
+            f"valid            {_number(written['first_validity'])} at the first reply, "
+            f"{_number(written['final_validity'])} in the end   (of {written['judged']} judged attempts, "
+            f"{written['repair_turns']} repairs)"
+        )
     top = max(facts["regret_histogram"])
     for index, count in enumerate(facts["regret_histogram"] if top else []):
         low = -1 + index / 5

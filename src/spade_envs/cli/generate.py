@@ -38,6 +38,11 @@ def _print_summary(summary: GenerateSummary, seconds: float, folder: Path, log: 
         f"{summary.admitted} environments of {summary.attempts} attempts in {seconds:.0f} s, "
         f"{summary.completion_tokens} tokens written · memory {shown(str(folder))}"
     )
+    if summary.judged:
+        out.print(
+            f"  valid    {summary.first_validity:.2f} at the first reply, {summary.final_validity:.2f} in the end "
+            f"({summary.repaired} mended in {summary.repair_turns} repairs)"
+        )
     for cause, count in summary.causes.most_common():
         if cause not in ("admitted", "surplus"):
             out.print(f"  refused  {shown(cause):24} {count}")
@@ -67,6 +72,19 @@ def generate(
     ] = False,
     round_size: Annotated[int, typer.Option(min=1, help="Attempts of a round; also the batch for the model.")] = 32,
     max_attempts: Annotated[int | None, typer.Option(min=1, help="Give up after so many replies.")] = None,
+    repairs: Annotated[
+        int | None,
+        typer.Option(min=0, help="Times a refused program goes back with the reasons. Default: 1; 0 with nano."),
+    ] = None,
+    max_turns: Annotated[
+        int | None, typer.Option(min=0, help="Turns of an environment; 0: its own choice. Default: the prompt set's.")
+    ] = None,
+    hint_model: Annotated[
+        str | None, typer.Option(help="Writes the hints, named like --model. Default: the same model.")
+    ] = None,
+    hint_base_url: Annotated[
+        str | None, typer.Option(help="Endpoint of an openai:… hint model. Default: --base-url.")
+    ] = None,
     temperature: Annotated[float | None, typer.Option(min=0, help="Default: the prompt set's.")] = None,
     max_tokens: Annotated[int | None, typer.Option(min=1, help="Longest reply. Default: the prompt set's.")] = None,
     field: Annotated[
@@ -77,6 +95,9 @@ def generate(
     licence: Annotated[str, typer.Option(help="Stored in the records.")] = "",
     log: Annotated[
         Path | None, typer.Option(help="JSON lines of every attempt. Default: attempts.jsonl in the memory.")
+    ] = None,
+    copy_prompts: Annotated[
+        Path | None, typer.Option(help="Copy the prompt set to this new folder, to edit it for --prompts, and stop.")
     ] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Print the first prompt and stop; no model is loaded.")
@@ -91,13 +112,17 @@ def generate(
     Example: `spade generate --model nano -n 20 --memory m --seed 1`
     """
     from spade_envs.corpus import Corpus
-    from spade_envs.designer import Designer, PromptSet, preview
+    from spade_envs.designer import Designer, PromptSet, copy_prompt_set, cut_for, preview
     from spade_envs.designer.generate import generate as run_generation
     from spade_envs.memory import Memory, default_home
     from spade_envs.models import load_model
     from spade_envs.sandbox import Sandbox
 
     prompt_set = PromptSet.load(prompts or ("nano" if model == "nano" else "games"))
+    if copy_prompts is not None:
+        copied = copy_prompt_set(prompts or ("nano" if model == "nano" else "games"), copy_prompts)
+        out.print(f"prompts copied to {shown(str(copied))}; edit them and pass --prompts {shown(str(copy_prompts))}")
+        return
     if corpus is None and prompt_set.name != "nano":
         raise ValueError("--corpus is needed: a JSONL or Parquet file, or a folder of .txt and .md files")
     documents = Corpus.open(corpus or "builtin:nano", field=field)
@@ -113,12 +138,20 @@ def generate(
             with (
                 Memory.open(folder, read_only=True) if (folder / "memory.sqlite").is_file() else nullcontext() as known
             ):
-                designer = Designer(prompt_set, known, sandbox, generator=model, licence=licence)
+                designer = Designer(
+                    prompt_set, known, sandbox, generator=model, max_turns=max_turns, licence=licence
+                )  # fmt: skip
                 _print_prompt(preview(documents, designer, seed=seed))
             return
     with Sandbox(minimum_isolation=check_isolation(isolation)) as sandbox, Memory.open(folder) as store:
-        designer = Designer(prompt_set, store, sandbox, generator=model, licence=licence)
         chat = load_model(model, base_url=base_url, concurrency=concurrency)
+        hinter = None
+        if hint_model is not None and not prompt_set.own_hint:
+            other = (hint_base_url or base_url) if hint_model.startswith("openai:") else None
+            hinter = load_model(hint_model, base_url=other, concurrency=concurrency)
+        designer = Designer(
+            prompt_set, store, sandbox, generator=model, max_turns=max_turns, licence=licence, cut=cut_for(chat)
+        )  # fmt: skip
         name = run or f"generate-{seed}"
         admitted = store.progress(name)[1].get("admitted", 0) if resume else 0
         attempts, start = 0, time.monotonic()
@@ -142,12 +175,16 @@ def generate(
                     round_size=round_size,
                     sampling=sampling,
                     max_attempts=max_attempts,
+                    repairs=prompt_set.repairs if repairs is None else repairs,
+                    hint_model=hinter,
                     log=log,
                     resume=resume,
                     on_attempt=note,
                 )
         finally:
             chat.close()
+            if hinter is not None:
+                hinter.close()
         ids = [record.env_id for record in store.records(run=name)]
     for reason, number in documents.skipped.items():
         err.print(f"[yellow]corpus: {number} rows skipped: {shown(reason)}[/]")

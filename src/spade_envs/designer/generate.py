@@ -143,6 +143,7 @@ def _settings(
         "prompts": designer.prompts.fingerprint,
         "seed": seed,
         "round_size": round_size,
+        "max_turns": designer.max_turns,
         "max_tokens": sampling.max_tokens,
         "temperature": sampling.temperature,
         "top_p": sampling.top_p,

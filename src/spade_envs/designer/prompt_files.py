@@ -38,7 +38,7 @@ def find_prompt_set(name_or_folder: str | Path) -> Path:
             return folder.resolve()
     if own.is_dir():
         raise PromptSetError(
-            f"prompt set {own} lacks set.toml; `spade prompts games --copy FOLDER` makes a whole set to edit"
+            f"prompt set {own} lacks set.toml; `spade generate --copy-prompts FOLDER` makes a whole set"
         )
     raise PromptSetError(
         f"no prompt set {str(name_or_folder)!r}: expected one of {', '.join(available_prompt_sets())}, "

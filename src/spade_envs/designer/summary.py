@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -89,6 +89,21 @@ class GenerateSummary:
     def timed(self, stage: str) -> _Timed:
         """Return a context that adds the wall-clock time of its block to a stage."""
         return _Timed(self, stage)
+
+
+def total(states: Iterable[Mapping[str, Any]]) -> GenerateSummary:
+    """Return the sums over what several runs stored; states of other kinds of runs do not count."""
+    whole = GenerateSummary("")
+    for state in states:
+        if "judged" not in state:
+            continue
+        one = GenerateSummary("")
+        one.restore(state)
+        for name in TOTALS:
+            setattr(whole, name, getattr(whole, name) + getattr(one, name))
+        whole.causes.update(one.causes)
+        whole.first_causes.update(one.first_causes)
+    return whole
 
 
 class _Timed:

@@ -33,11 +33,11 @@ def test_planted_fault_is_found(path: Path, sandbox: Sandbox) -> None:
     found = [
         finding
         for finding in report.findings
-        if finding.probe == header["caught by"] and header["says"] in finding.reason
+        if finding.probe == header["probe"] and header["says"] in finding.reason
     ]
     assert found, _explained(report)
-    assert found[0].severity == header["severity"], _explained(report)
-    assert report.admitted is (header["severity"] != "refuse"), _explained(report)
+    assert found[0].severity == header["verdict"], _explained(report)
+    assert report.admitted is (header["verdict"] != "refuse"), _explained(report)
     for finding in found:
         assert finding.evidence
         assert len(finding.reason) > 60, "a reason says what is wrong and what to write instead"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from types import CodeType, ModuleType
 from typing import Any
@@ -104,9 +105,13 @@ def _calls_own(environment: Any, condition: Any, contents: list[Any]) -> bool:
 
 
 _BOOLS = ("true", "false")
+_TEXT_KEY = re.compile(r"\['([^']*)'\]\Z")
+_TEXT_KEYS = re.compile(r"\['([^']*)'\]")
+_ONE_NUMBER = re.compile(r"\D*[^\d.]?(\d{1,12})(?!\.)\D*")
 _MENDS: tuple[tuple[str, Any], ...] = (
     ("a number as text", lambda v: str(v) if type(v) in (int, float) else v),
     ("text as a number", lambda v: int(v) if type(v) is str and v.strip().lstrip("-").isdecimal() else v),
+    ("the number in it", lambda v: int(n[1]) if type(v) is str and (n := _ONE_NUMBER.fullmatch(v)) else v),
     ("a whole number", lambda v: int(v) if type(v) is float and v == int(v) else v),
     ("true or false as text", lambda v: str(v) if type(v) is bool else v),
     ("text as true or false", lambda v: v.lower() == "true" if type(v) is str and v.lower() in _BOOLS else v),
@@ -136,15 +141,48 @@ def mends(environment: Any, condition: Any, state: Any) -> list[str]:
     return found[:4]
 
 
-def _changed(value: Any, path: str, place: str, change: Any) -> Any:
+def unwritten(environment: Any, condition: Any, tools: Writable) -> list[str]:
+    """Places whose last key no tool's code names, but with whose value changed the condition would hold."""
+    state = getattr(environment, "_state", None)
+    if type(state) is not dict or tools.anything:
+        return []
+    wanted: dict[tuple[str, Any], None] = {("bool", True): None, ("bool", False): None}
+    code = getattr(condition, "__code__", None)
+    contents = [cell_content(cell) for cell in getattr(condition, "__closure__", None) or ()]
+    for value in (*contents, *(code.co_consts if type(code) is CodeType else ())):
+        if type(value) in (str, int, float, bool):
+            wanted[type(value).__name__, value] = None
+    found: list[str] = []
+    places = [(path, _last_key(path)) for path, _, scalar in walk(state, "state") if scalar]
+    try:
+        for path in [path for path, key in places if key and key not in tools.words][:12]:
+            for _, value in list(wanted)[:12]:
+                environment._state = _changed(state, "state", path, lambda _, value=value: value, free=True)
+                if ToolEnv._holds(environment, condition)[0]:
+                    stored = tools.keys.intersection(_TEXT_KEYS.findall(path))
+                    outright = " outright" if tools.computed or stored else ""
+                    found.append(short_text(f"{path}, which no tool's code names{outright}: {value!r:.40}"))
+                    break
+    finally:
+        environment._state = state
+    return found[:2]
+
+
+def _last_key(path: str) -> str:
+    match = _TEXT_KEY.search(path)
+    return match[1] if match else ""
+
+
+def _changed(value: Any, path: str, place: str, change: Any, *, free: bool = False) -> Any:
     if type(value) is dict:
         return {
-            change(key) if place == "keys" else key: _changed(item, f"{path}[{key!r:.80}]", place, change)
+            change(key) if place == "keys" else key: _changed(item, f"{path}[{key!r:.80}]", place, change, free=free)
             for key, item in value.items()
         }
     if type(value) in (list, tuple):
-        return type(value)(_changed(item, f"{path}[{index}]", place, change) for index, item in enumerate(value))
+        items = enumerate(value)
+        return type(value)(_changed(item, f"{path}[{index}]", place, change, free=free) for index, item in items)
     if value is None or type(value) in (str, int, float, bool):
         new = change(value) if place in ("", path) else value
-        return new if bool(new) == bool(value) else value  # "False" counts as true: that would mend anything
+        return new if free or bool(new) == bool(value) else value  # "False" counts as true: that would mend anything
     return value

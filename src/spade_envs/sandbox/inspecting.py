@@ -8,7 +8,7 @@ from types import CodeType
 from typing import Any
 
 from spade_envs.contract import ToolEnv
-from spade_envs.sandbox.conditions import fixed_reads, mends
+from spade_envs.sandbox.conditions import fixed_reads, mends, unwritten
 from spade_envs.sandbox.insides import attributes, cell_content, short_text, walk
 from spade_envs.sandbox.inspection import MAX_LEAVES, MAX_LISTED, MAX_VALUE, Scalar
 from spade_envs.sandbox.written import writable
@@ -36,14 +36,16 @@ def inspect_tools(environment: Any, source: str, asked: Any) -> str:
     }
     conditions = _listed(getattr(environment, "_message_criteria", None))
     rows = []
-    tools = writable(source) if asked == "full" else None
+    tools = None if asked == "brief" else writable(source)
     for condition in conditions:
         holds, error = ToolEnv._holds(environment, condition)
         row: list[Any] = [None if error else bool(holds), short_text(error), [], []]
-        if tools is not None and not holds:
+        if tools is not None and asked == "full" and not holds:
             row[2] = fixed_reads(environment, condition, tools)
-        if asked == "why" and not holds:
-            row[3] = mends(environment, condition, state)
+        if tools is not None and asked == "why" and not holds:
+            found = unwritten(environment, condition, tools)
+            sure = found and " outright" not in found[0]
+            row[3] = found if sure else mends(environment, condition, state) or found
         rows.append(row)
     answer["criteria"] = rows
     if asked == "full":

@@ -11,15 +11,22 @@ _READS = frozenset(
     ["len", "str", "repr", "sorted", "set", "sum", "any", "all", "bool", "deepcopy", "dumps", "isinstance"]
 )
 _BY_KEY = frozenset(["get", "setdefault", "pop"])
+_CHANGES = frozenset(["update", "append", "insert", "extend", "pop", "popitem", "remove", "clear", "discard", "add"])
 
 
 @dataclass(frozen=True, slots=True)
 class Writable:
-    """What tools can write: keys among ``words``, attributes among ``attributes``, or ``anything``."""
+    """What tools can write: keys among ``words``, attributes among ``attributes``, or ``anything``.
+
+    ``keys``: those under which something is stored; ``computed``: somewhere, not in the state itself, a key is
+    computed, or something is taken out.
+    """
 
     words: frozenset[str]
     attributes: frozenset[str]
     anything: bool
+    computed: bool = False
+    keys: frozenset[str] = frozenset()
 
     def leaves_alone(self, names: Iterable[str]) -> bool:
         """Whether no tool sets any of these attributes, and none of them is a method that could compute something."""
@@ -36,7 +43,7 @@ def writable(source: str) -> Writable:
     try:
         tree = ast.parse(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return Writable(frozenset(), frozenset(), True)
+        return Writable(frozenset(), frozenset(), True, True)
     functions: dict[str, list[ast.AST]] = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef):
@@ -45,7 +52,8 @@ def writable(source: str) -> Writable:
     reached: set[str] = set()
     words: set[str] = set()
     stored: set[str] = set()
-    anything = False
+    keys: set[str] = set()
+    anything = computed = False
     while todo:
         name = todo.pop()
         if name in reached:
@@ -68,11 +76,18 @@ def writable(source: str) -> Writable:
                         stored.add(node.attr)
                     if node.attr in ("setattr", "__setattr__"):
                         anything = True
+                elif isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store | ast.Del):
+                    if isinstance(node.slice, ast.Constant) and isinstance(node.ctx, ast.Store):
+                        keys.add(str(node.slice.value))
+                    else:
+                        computed = True
+                if isinstance(node, ast.Attribute) and node.attr in _CHANGES:
+                    computed = True  # a container may come from outside, with whatever keys
                 if isinstance(node, ast.Name) and node.id in ("setattr", "getattr", "vars"):
                     anything = True  # tools reached by a computed name, state set by one
                 if _is_state(node, aliases) and not _by_known_key(node, parents):
                     anything = True
-    return Writable(frozenset(words), frozenset(stored), anything)
+    return Writable(frozenset(words), frozenset(stored), anything, computed, frozenset(keys))
 
 
 def _aliases(function: ast.AST) -> set[str]:

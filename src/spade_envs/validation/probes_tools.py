@@ -209,7 +209,7 @@ def reachability(evidence: Evidence, tools: ToolEvidence) -> list[Finding]:
         proof: dict[str, Any] = {"criterion": index, "seeds": [search.seed for search in missed], "calls": calls}
         fixed = [tools.at_reset[search.seed].criteria[index].fixed for search in missed]
         mends = tools.why.get(seed, {}).get(index, ())
-        typed = [mend for mend in mends if any(word in mend for word in _TYPES)]
+        typed = [mend for mend in mends if any(word in mend.rpartition(": ")[2] for word in _TYPES)]
         blamed = any(unstated.seed == search.seed for unstated in tools.unstated for search in missed)
         if all(fixed) and always:
             keys = ", ".join(f"state[{key!r}]" for key in fixed[0])
@@ -218,12 +218,24 @@ def reachability(evidence: Evidence, tools: ToolEvidence) -> list[Finding]:
                 "a tool write what the condition reads, under the same name."
             )
             findings.append(Finding("criteria", Severity.REFUSE, reason, {**proof, "reads": list(fixed[0])}))
+        elif mends and "no tool's code names:" in mends[0] and always:
+            reason = (
+                f"{_named(inside, index)} can never hold: after the right calls it still wants another value of "
+                f"{mends[0]}. Let a tool write it, or leave it out of the condition."
+            )
+            findings.append(Finding("criteria", Severity.REFUSE, reason, {**proof, "wants": list(mends)}))
         elif typed and always:
             reason = (
                 f"{_named(inside, index)} cannot be fulfilled as the schemas say; it would hold with {typed[0]}. "
                 "Compare values of one type: store and check the same."
             )
             findings.append(Finding("criteria", Severity.REFUSE, reason, {**proof, "would_hold_with": list(mends)}))
+        elif mends and " outright:" in mends[0]:
+            reason = (
+                f"{_named(inside, index)} was not fulfilled by {calls} calls; they left it wanting another value of "
+                f"{mends[0]}. Check that a tool can write it."
+            )
+            findings.append(Finding("criteria", Severity.WARN, reason, {**proof, "wants": list(mends)}))
         elif mends:
             reason = (
                 f"{_named(inside, index)} was not fulfilled by {calls} calls; it would hold with {mends[0]}. Compare "

@@ -280,6 +280,7 @@ def _why(evidence: Evidence, seed: int, plays: Sequence[tuple[str, ...]]) -> dic
     for end in ends:
         value = outcomes[end - 1].value
         for index, criterion in enumerate(value.criteria if isinstance(value, ToolInspection) else ()):
-            if criterion.mends:
-                helped.setdefault(index, criterion.mends)
+            vague = bool(criterion.mends) and " outright:" in criterion.mends[0]
+            if criterion.mends and (index not in helped or (" outright:" in helped[index][0] and not vague)):
+                helped[index] = criterion.mends
     return helped

@@ -118,7 +118,8 @@ class Values:
         ranked = []
         for order, ((_, value), (names, ranks)) in enumerate(self._values.items()):
             for fitting in _as_type(value, kind if isinstance(kind, str) else ""):
-                ranked.append((self._rank(parameter, value, names) + ranks[0], order, fitting))
+                taken_apart = 3 if type(value) is str and type(fitting) is int else 0
+                ranked.append((self._rank(parameter, value, names) + ranks[0] + taken_apart, order, fitting))
         ranked.sort(key=lambda entry: entry[:2])
         found = [item for item in given if _plain(item)] + [value for _, _, value in ranked]
         if not found:

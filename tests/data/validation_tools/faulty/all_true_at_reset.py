@@ -1,5 +1,5 @@
-# caught by: criteria
-# severity: refuse
+# probe: criteria
+# verdict: refuse
 # says: holds at reset already on 8 of 8 seeds
 class ThermostatEnv(ToolEnv):
     def reset(self, seed=None):

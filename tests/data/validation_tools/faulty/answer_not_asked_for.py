@@ -1,5 +1,5 @@
-# caught by: criteria
-# severity: warn
+# probe: criteria
+# verdict: warn
 # says: no instruction asks for one
 import json
 

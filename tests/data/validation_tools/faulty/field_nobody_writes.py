@@ -1,5 +1,5 @@
-# caught by: criteria
-# severity: refuse
+# probe: criteria
+# verdict: refuse
 # says: can never hold: it reads state['approved']
 class LeaveEnv(ToolEnv):
     def reset(self, seed=None):

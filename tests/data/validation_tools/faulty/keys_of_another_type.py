@@ -1,5 +1,5 @@
-# caught by: criteria
-# severity: warn
+# probe: criteria
+# verdict: warn
 # says: These never succeeded: close_issue
 class IssueEnv(ToolEnv):
     def reset(self, seed=None):

@@ -1,5 +1,5 @@
-# caught by: criteria
-# severity: refuse
+# probe: criteria
+# verdict: refuse
 # says: a number as text
 class SeatEnv(ToolEnv):
     def reset(self, seed=None):

@@ -1,5 +1,5 @@
-# caught by: tools
-# severity: warn
+# probe: tools
+# verdict: warn
 # says: calls it optional
 import json
 

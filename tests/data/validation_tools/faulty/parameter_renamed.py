@@ -1,5 +1,5 @@
-# caught by: tools
-# severity: refuse
+# probe: tools
+# verdict: refuse
 # says: reserve
 import json
 

@@ -1,5 +1,5 @@
-# caught by: criteria
-# severity: warn
+# probe: criteria
+# verdict: warn
 # says: the final answer is not paid
 class BellEnv(ToolEnv):
     def reset(self, seed=None):

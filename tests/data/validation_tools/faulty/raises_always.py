@@ -1,5 +1,5 @@
-# caught by: criteria
-# severity: refuse
+# probe: criteria
+# verdict: refuse
 # says: raises on every seed and after every call
 class OrderEnv(ToolEnv):
     def reset(self, seed=None):

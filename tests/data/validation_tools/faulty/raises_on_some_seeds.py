@@ -1,5 +1,5 @@
-# caught by: criteria
-# severity: warn
+# probe: criteria
+# verdict: warn
 # says: raises at reset on
 import json
 

@@ -1,5 +1,5 @@
-# caught by: criteria
-# severity: refuse
+# probe: criteria
+# verdict: refuse
 # says: which no instruction says
 import json
 

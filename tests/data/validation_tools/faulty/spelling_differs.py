@@ -1,5 +1,5 @@
-# caught by: criteria
-# severity: warn
+# probe: criteria
+# verdict: warn
 # says: would hold with
 class TicketEnv(ToolEnv):
     def reset(self, seed=None):

@@ -1,5 +1,5 @@
-# caught by: tools
-# severity: warn
+# probe: tools
+# verdict: warn
 # says: has no schema
 import json
 

@@ -1,5 +1,5 @@
-# caught by: criteria
-# severity: warn
+# probe: criteria
+# verdict: warn
 # says: without calling any tool
 import json
 

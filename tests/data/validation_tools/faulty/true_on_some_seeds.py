@@ -1,5 +1,5 @@
-# caught by: criteria
-# severity: refuse
+# probe: criteria
+# verdict: refuse
 # says: holds at reset already on
 import json
 

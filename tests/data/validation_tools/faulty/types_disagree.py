@@ -1,5 +1,5 @@
-# caught by: tools
-# severity: warn
+# probe: tools
+# verdict: warn
 # says: is integer in the schema and str in the method
 import json
 

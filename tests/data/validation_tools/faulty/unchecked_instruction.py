@@ -1,5 +1,5 @@
-# caught by: criteria
-# severity: refuse
+# probe: criteria
+# verdict: refuse
 # says: 2 instructions and 1 success conditions
 class ShelfEnv(ToolEnv):
     def reset(self, seed=None):

@@ -1,5 +1,5 @@
-# caught by: criteria
-# severity: refuse
+# probe: criteria
+# verdict: refuse
 # says: 1 instructions and 2 success conditions
 class ShelfEnv(ToolEnv):
     def reset(self, seed=None):

@@ -6,7 +6,7 @@ Both ends gain: what is said once for all rows is not said for each, and a colum
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import repeat
 from typing import Any
@@ -20,7 +20,9 @@ MAX_ROWS = 256
 _WIDTH = {"reset": 2, "step": 5}
 _TEXT, _FLOAT, _BOOL = {str}, {float}, {bool}
 # As a named tuple's own constructor, without a call into Python for each row.
-_reset_result, _step_result, _outcome = (partial(tuple.__new__, kind) for kind in (ResetResult, StepResult, Outcome))
+_reset_result: Callable[[tuple[Any, ...]], ResetResult] = partial(tuple.__new__, ResetResult)
+_step_result: Callable[[tuple[Any, ...]], StepResult] = partial(tuple.__new__, StepResult)
+_outcome: Callable[[tuple[Any, ...]], Outcome] = partial(tuple.__new__, Outcome)
 
 
 def in_columns(name: str) -> bool:

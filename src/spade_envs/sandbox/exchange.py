@@ -75,19 +75,28 @@ def converse(exchanges: Sequence[Exchange], limits: Limits) -> None:
         now = time.monotonic()
         for descriptor, exchange in list(waiting.items()):
             if not exchange.done and now >= exchange.deadline:
-                _judge(exchange, now)
+                _judge(exchange, limits)
             if exchange.done:
                 poll.unregister(descriptor)
                 del waiting[descriptor]
                 _finish(exchange)
 
 
-def _judge(exchange: Exchange, now: float) -> None:
-    """The deadline has come: fail the exchange, or grant what other processes took of its time."""
+def _judge(exchange: Exchange, limits: Limits) -> None:
+    """The deadline has come: fail the exchange, or grant what other processes took of its time.
+
+    This process may have had to wait for a processor as well, since it looked for answers: it looks again, after it
+    has asked whether the worker sleeps. A worker that slept before, and has said nothing, is not about to.
+    """
+    asleep = exchange.worker.is_waiting()
+    heard = _receive(exchange, limits)
+    now = time.monotonic()
+    if exchange.done or now < exchange.deadline:
+        return
     budget, cpu = exchange.budget, exchange.worker.cpu_seconds()
     if cpu is not None and exchange.cpu_began is not None and now < exchange.began + _PATIENCE * budget:
         left = budget - (cpu - exchange.cpu_began)
-        if left > 0 and not exchange.worker.is_waiting():
+        if left > 0 and (heard or not asleep):
             exchange.deadline = now + max(left, _SHORTEST_WAIT)
             return
     exchange.failure = ProgramTimeout(f"did not stop within {budget:g} s of an operation's beginning; killed")
@@ -117,16 +126,17 @@ def _send(exchange: Exchange) -> None:
         exchange.sent = len(view)  # it is dying: the end of the stream tells
 
 
-def _receive(exchange: Exchange, limits: Limits) -> None:
+def _receive(exchange: Exchange, limits: Limits) -> bool:
+    """Take in what has come; return whether there was anything, be it the end."""
     try:
         chunk = exchange.worker.socket.recv(_CHUNK)
     except BlockingIOError:
-        return
+        return False
     except OSError:
         chunk = b""
     if not chunk:
         exchange.failure = ProgramDied("")  # in words by _finish, when the process is gone
-        return
+        return True
     buffer = exchange.worker.buffer
     buffer += chunk
     try:
@@ -136,6 +146,7 @@ def _receive(exchange: Exchange, limits: Limits) -> None:
         exchange.failure, exchange.fault = ProgramDied(str(error)), error
     except WireError as error:
         exchange.failure = ProtocolViolation(f"the worker wrote something else than an answer: {error}")
+    return True
 
 
 def _consume(exchange: Exchange, buffer: bytearray, limits: Limits) -> bool:

@@ -13,12 +13,14 @@ import datetime as _datetime
 import random as _random
 import time as _time
 import uuid as _uuid
-import weakref
 from collections.abc import Callable
 from typing import Any
 
 NOW = 1_735_689_600.0
 """The time that generated code sees, in seconds since 1970: always 2025-01-01 00:00 UTC."""
+
+
+_seed_core = _random.Random.__base__.seed  # type: ignore[union-attr]
 
 
 class Current:
@@ -44,37 +46,39 @@ def current_generator() -> _random.Random:
     return current.rng
 
 
-_entropy: weakref.WeakKeyDictionary[_random.Random, _random.Random] = weakref.WeakKeyDictionary()
-_numpy_states: weakref.WeakKeyDictionary[_random.Random, Any] = weakref.WeakKeyDictionary()
+# What belongs to an instance's episode besides its generator's state is kept on the generator itself, and goes where
+# that goes: ``spade_entropy`` (a generator) and ``spade_numpy`` (a RandomState).
 
 
 def numpy_state() -> Any:
     """Return the ``RandomState`` that the running instance seeded by ``numpy.random.seed``, or None."""
-    return _numpy_states.get(current.rng)
+    return getattr(current.rng, "spade_numpy", None)
 
 
 def set_numpy_state(state: Any) -> None:
     """Make ``state`` the running instance's, until its next episode."""
-    _numpy_states[current.rng] = state
+    current.rng.spade_numpy = state  # type: ignore[attr-defined]
 
 
-def begin_episode(rng: _random.Random, seed: int | None) -> None:
+def begin_episode(rng: Any, seed: int | None) -> None:
     """Seed an instance's generator; without a seed it goes on from where it is."""
     if seed is not None:
-        rng.seed(seed)
-        _numpy_states.pop(rng, None)
-        _entropy.pop(rng, None)
+        if type(seed) is int:  # as Random.seed does it with an integer
+            _seed_core(rng, seed)
+            rng.gauss_next = None
+        else:
+            rng.seed(seed)
+        rng.spade_entropy = rng.spade_numpy = None
 
 
-def copy_generator(rng: _random.Random) -> _random.Random:
+def copy_generator(rng: Any) -> _random.Random:
     """Return an independent copy of an instance's generator."""
-    made = _random.Random()
+    made: Any = _random.Random(0)
     made.setstate(rng.getstate())
-    if rng in _numpy_states:
-        _numpy_states[made] = copy.deepcopy(_numpy_states[rng])
-    if rng in _entropy:
-        _entropy[made] = copy_generator(_entropy[rng])
-    return made
+    made.spade_numpy = copy.deepcopy(getattr(rng, "spade_numpy", None))
+    entropy_ = getattr(rng, "spade_entropy", None)
+    made.spade_entropy = None if entropy_ is None else copy_generator(entropy_)
+    return made  # type: ignore[no-any-return]
 
 
 def entropy(bits: int) -> int:
@@ -85,10 +89,10 @@ def entropy(bits: int) -> int:
     return _entropy_of(current.rng).getrandbits(bits)
 
 
-def _entropy_of(rng: _random.Random) -> _random.Random:
-    found = _entropy.get(rng)
+def _entropy_of(rng: Any) -> _random.Random:
+    found: _random.Random | None = getattr(rng, "spade_entropy", None)
     if found is None:
-        found = _entropy[rng] = _random.Random(copy_generator(rng).getrandbits(64))
+        found = rng.spade_entropy = _random.Random(copy_generator(rng).getrandbits(64))
     return found
 
 

@@ -7,9 +7,7 @@ from typing import Any
 
 from spade_envs.sandbox import columns, wire
 
-_FULL_BYTES = 1 << 16
 _ROW_BYTES = 64  # of a row, apart from its observation
-_INFO_BYTES = 512
 
 
 class Outbox:
@@ -20,7 +18,7 @@ class Outbox:
         cap: largest frame in bytes.
     """
 
-    __slots__ = ("_cap", "_frames", "_kind", "_rows", "_write", "full", "waiting")
+    __slots__ = ("_cap", "_frames", "_kind", "_rows", "_write", "waiting")
 
     def __init__(self, write: Callable[[bytes], None], cap: int) -> None:
         self._write, self._cap = write, cap
@@ -28,7 +26,6 @@ class Outbox:
         self._rows: list[list[Any]] = []
         self._kind = ""
         self.waiting = 0  # bytes, about
-        self.full = False  # enough for a system call
 
     def put_row(self, kind: str, row: list[Any]) -> None:
         """Add what a ``kind`` ("step" or "reset") gave, as :mod:`spade_envs.sandbox.results` returns it."""
@@ -37,14 +34,12 @@ class Outbox:
             self._close_run()
             self._kind, rows = kind, self._rows
         rows.append(row)
-        self.waiting += len(row[0]) + (_INFO_BYTES if row[-1] else _ROW_BYTES)
-        self.full = self.waiting > _FULL_BYTES
+        self.waiting += len(row[0]) + _ROW_BYTES
 
     def put(self, status: int, payload: Any) -> None:
         """Add one answer."""
         self._close_run()
         self._add(status, payload)
-        self.full = self.waiting > _FULL_BYTES
 
     def flush(self) -> None:
         """Send everything."""
@@ -52,7 +47,7 @@ class Outbox:
         if self._frames:
             self._write(b"".join(self._frames))
             self._frames.clear()
-        self.waiting, self.full = 0, False
+        self.waiting = 0
 
     def _close_run(self) -> None:
         if self._rows:

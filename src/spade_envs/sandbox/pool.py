@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import operator
 import os
 import threading
 import weakref
@@ -33,6 +34,7 @@ from spade_envs.sandbox.types import (
 from spade_envs.sandbox.wire import encode_request, reply_cap
 
 _DEFAULT_LIMITS = Limits()
+_NAME, _SESSION = operator.itemgetter(0), operator.itemgetter(1)
 
 
 @dataclass(slots=True)
@@ -238,15 +240,18 @@ class Sandbox:
                 program.seat.worker = self._processes.zygote(program.zygote_key).fork(
                     self.limits, self.minimum_isolation
                 )
-            job.outcomes = program.journal.unknown(job.operations)
             sent = list(job.operations)
+            names = list(map(_NAME, sent))
             job.positions = list(range(len(sent)))
+            if not program.journal.knows(names, list(map(_SESSION, sent))):
+                job.outcomes = program.journal.unknown(sent)
             if job.outcomes:
                 job.positions = [place for place in job.positions if place not in job.outcomes]
                 sent = [job.operations[place] for place in job.positions]
             request = self._encode(job, job.prefix + sent if job.prefix else sent)
-            names = [operation.name for operation in job.prefix]
-            names += [job.operations[place].name for place in job.positions]
+            if job.prefix or len(names) != len(job.positions):
+                names = [operation.name for operation in job.prefix]
+                names += [job.operations[place].name for place in job.positions]
             exchanges.append(Exchange(program.seat.worker, request, names))
         return exchanges
 

@@ -7,7 +7,7 @@ and is lost rather than silently wrong.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,7 +20,6 @@ from spade_envs.sandbox.types import (
     StepResult,
 )
 
-
 _PLAIN = frozenset({"reset", "step", "hint", "solution", "tools", "inspect"})
 """Operations on a session that leave the sessions there are as they are."""
 
@@ -29,13 +28,18 @@ _PLAIN = frozenset({"reset", "step", "hint", "solution", "tools", "inspect"})
 class _Log:
     arguments: dict[str, Any]
     operations: list[Operation] = field(default_factory=list)
-    shown: int | None = None  # hash of the last observation and reward
+    shown: tuple[Any, ...] | None = None  # the last result; callers tend to hold the same object anyway
     timed_out: bool = False  # interrupted half-way: its state cannot be reached again
 
 
-def _hash_of(outcome: Outcome) -> int | None:
+def _shown(outcome: Outcome) -> tuple[Any, ...] | None:
     value = outcome.value
-    return hash(value[:-1]) if isinstance(value, ResetResult | StepResult) else None  # all but info
+    return value if isinstance(value, ResetResult | StepResult) else None
+
+
+def _same(one: tuple[Any, ...] | None, other: tuple[Any, ...] | None) -> bool:
+    """Whether two results are equal in all but info."""
+    return one is other or (one is not None and other is not None and one[:-1] == other[:-1])
 
 
 class Journal:
@@ -60,22 +64,22 @@ class Journal:
 
     def verify(self, operations: Sequence[Operation], outcomes: Sequence[Outcome]) -> set[int]:
         """Compare what a replay showed with what was shown before; drop sessions that differ and return them."""
-        shown: dict[int, int | None] = {}
+        shown: dict[int, tuple[Any, ...] | None] = {}
         for operation, outcome in zip(operations, outcomes, strict=False):
             number = operation.session
             shown.setdefault(number, None)
-            shown[number] = _hash_of(outcome) or shown[number]
-        differing = {number for number, value in shown.items() if value != self._logs[number].shown}
+            shown[number] = _shown(outcome) or shown[number]
+        differing = {number for number, value in shown.items() if not _same(value, self._logs[number].shown)}
         for number in differing:
             del self._logs[number]
         return differing
 
+    def knows(self, names: Collection[str], numbers: Collection[int]) -> bool:
+        """Whether operations with these names and session numbers need no closer look by :meth:`unknown`."""
+        return _PLAIN.issuperset(names) and self._logs.keys() >= set(numbers)
+
     def unknown(self, operations: Sequence[Operation]) -> dict[int, Outcome]:
         """Return outcomes, by position, for operations on sessions that were lost or never made."""
-        if _PLAIN.issuperset([operation.name for operation in operations]) and self._logs.keys() >= {
-            operation.session for operation in operations
-        }:
-            return {}  # nearly always
         known = set(self._logs)
         refused = {}
         for position, operation in enumerate(operations):
@@ -102,7 +106,7 @@ class Journal:
                 note(operation, outcome)
             elif (log := find(number)) is not None:
                 log.operations.append(operation)
-                log.shown = hash(value[:-1])
+                log.shown = value
 
     def note(self, operation: Operation, outcome: Outcome) -> None:
         """Take down one operation that a worker carried out."""
@@ -128,5 +132,5 @@ class Journal:
             log.shown = None
             log.timed_out = False
         log.operations.append(operation)
-        log.shown = _hash_of(outcome) or log.shown
+        log.shown = _shown(outcome) or log.shown
         log.timed_out = log.timed_out or type(outcome.error) is ProgramTimeout

@@ -1,9 +1,10 @@
 """Frames between a caller and a worker: 4-byte little-endian length, then msgpack. Nothing is ever unpickled.
 
-A request is a list of ``[name, session, argument]``. The answers come in order, in frames ``[status, payload]``: one
-for each operation, or, with status RUN, one for several resets or steps in a row that went well, by columns
-(:mod:`spade_envs.sandbox.columns`). No frame is larger than one operation's worth may be, and the caller decodes one at
-a time.
+A request is three lists: names, sessions and arguments of operations. The answers come in order, in frames
+``[status, payload]``: one for each operation, or, with status RUN, one for several resets or steps in a row that went
+well, by columns (:mod:`spade_envs.sandbox.columns`). No frame is larger than one operation's worth may be, and the
+caller decodes one at a time.
+
 The worker is hostile as far as this module is concerned: whatever it writes becomes an :class:`Outcome` with
 exactly the documented types, or a :class:`WireError`.
 """
@@ -76,7 +77,7 @@ def reply_cap(limits: Limits) -> int:
     return 4 * (limits.max_observation_chars + MAX_INFO_CHARS) + 65_536
 
 
-def encode_request(operations: list[Operation] | tuple[Operation, ...]) -> bytes:
+def encode_request(operations: Sequence[Operation]) -> bytes:
     """Return one request frame. Lone surrogates in actions are kept: programs have to survive them.
 
     Raises:
@@ -84,16 +85,16 @@ def encode_request(operations: list[Operation] | tuple[Operation, ...]) -> bytes
         ValueError: an integer (a seed, say) does not fit into 64 bits.
     """
     try:
-        body: bytes = msgpack.packb(operations, unicode_errors="surrogatepass")
+        body: bytes = msgpack.packb(list(zip(*operations, strict=True)), unicode_errors="surrogatepass")
     except OverflowError as error:
         raise ValueError(f"integers must fit into 64 bits: {error}") from None
     return HEADER.pack(len(body)) + body
 
 
-def decode_request(body: bytes) -> list[list[Any]]:
+def decode_request(body: bytes) -> list[tuple[str, int, Any]]:
     """Read what :func:`encode_request` wrote, inside the worker."""
-    operations: list[list[Any]] = msgpack.unpackb(body, unicode_errors="surrogatepass", strict_map_key=False)
-    return operations
+    columns = msgpack.unpackb(body, unicode_errors="surrogatepass", strict_map_key=False)
+    return list(zip(*columns, strict=True))
 
 
 def encode_reply(status: int, payload: Any) -> bytes:

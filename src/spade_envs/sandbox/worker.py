@@ -14,7 +14,7 @@ import os
 import random
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 from spade_envs.sandbox import generator, guards, inspecting, loader, results, wire
@@ -25,7 +25,9 @@ from spade_envs.sandbox.policy import FILENAME
 from spade_envs.sandbox.softlimit import SoftLimit, Watch
 from spade_envs.sandbox.types import IsolationLevel, Limits, PolicyViolation, ProtocolViolation
 
-_FLUSH_SECONDS = 0.001  # what is ready is sent: an answer restarts the caller's hard limit, and survives a crash
+_FLUSH_SECONDS = 0.004  # what is ready is sent: an answer restarts the caller's hard limit, and survives a crash
+_FULL_BYTES = 1 << 16
+_CHUNK = 1 << 16
 _MAX_DESCRIPTION = 4_000
 
 
@@ -49,6 +51,7 @@ class Worker:
 
     def __init__(self, descriptor: int, limits: Limits) -> None:
         self._socket = descriptor
+        self._ahead = b""  # read, but not looked at yet
         self._limits = limits
         self._source = ""
         self._program: loader.Compiled | None = None
@@ -65,8 +68,7 @@ class Worker:
         """Answer requests until the other end closes."""
         self._watch.start()
         while True:
-            (size,) = wire.HEADER.unpack(self._read(wire.HEADER.size))
-            self._run_batch(wire.decode_request(self._read(size)))
+            self._run_batch(wire.decode_request(self._frame()))
             self._outbox.flush()
 
     def say(self, status: int, payload: Any) -> None:
@@ -74,14 +76,28 @@ class Worker:
         self._outbox.put(status, payload)
         self._outbox.flush()
 
+    def _frame(self) -> bytes:
+        """Return the next request, mostly with one system call."""
+        data, header = self._ahead, wire.HEADER.size
+        while len(data) < header or len(data) < header + wire.HEADER.unpack_from(data)[0]:
+            missing = header + wire.HEADER.unpack_from(data)[0] - len(data) if len(data) >= header else 0
+            data += self._read(missing) if missing > _CHUNK else self._read_some()
+        end = header + wire.HEADER.unpack_from(data)[0]
+        self._ahead = data[end:]
+        return data[header:end]
+
+    def _read_some(self) -> bytes:
+        chunk = os.read(self._socket, _CHUNK)
+        if not chunk:
+            os._exit(0)
+        return chunk
+
     def _read(self, size: int) -> bytes:
         parts = bytearray()
         while len(parts) < size:
             chunk = os.read(self._socket, size - len(parts))
             if not chunk:
                 os._exit(0)
-            if len(chunk) == size:
-                return chunk
             parts += chunk
         return bytes(parts)
 
@@ -90,22 +106,33 @@ class Worker:
         while view:
             view = view[os.write(self._socket, view) :]
 
-    def _run_batch(self, operations: list[list[Any]]) -> None:
+    def _run_batch(self, operations: Sequence[tuple[str, int, Any]]) -> None:
         """Answer ``operations``. Steps and resets of healthy instances, nearly all that there is, are done here."""
         watch, outbox, current = self._watch, self._outbox, generator.current
         limit, patience = self._limits.max_observation_chars, self._limits.quarantine_after
-        find, clock, put_row = self._instances.get, time.monotonic, outbox.put_row
-        step_row, reset_row = results.step_result, results.reset_result
-        flushed = clock()
+        find, clock, step_row, reset_row = (
+            self._instances.get,
+            time.monotonic,
+            results.step_result,
+            results.reset_result,
+        )
+        number, until = self._number, clock() + _FLUSH_SECONDS
         for name, session, argument in operations:
+            instance = find(session)
             stepping = name == "step"
-            instance = find(session) if stepping or name == "reset" else None
-            if instance is None or instance.environment is None or self._strikes >= patience:
+            if (
+                not (stepping or name == "reset")
+                or instance is None
+                or instance.environment is None
+                or self._strikes >= patience
+            ):
+                instance = None
+                self._number = number
                 outbox.put(*self._answer(name, session, argument))
+                number = self._number
             else:
-                self._number = number = self._number + 1
                 current.rng, guards.own_classes = instance.generator, instance.classes
-                failure: BaseException | None = None
+                number += 1
                 try:
                     watch.running = number
                     if stepping:
@@ -114,6 +141,7 @@ class Worker:
                         begin_episode(instance.generator, argument)
                         row = reset_row(instance.environment.reset(seed=argument), limit)
                     watch.running = 0
+                    failure = None
                 except BaseException as error:
                     watch.running = 0
                     failure = error
@@ -121,14 +149,15 @@ class Worker:
                     watch.recover()
                     failure = SoftLimit()
                 if failure is None:
-                    put_row(name, row)
+                    outbox.put_row(name, row)
                 else:
+                    self._number = number
                     outbox.put(*self._report(failure, instance, watch.seconds))
-                    failure = None  # it holds the program's frames
-            now = clock()
-            if outbox.full or now - flushed > _FLUSH_SECONDS:
+                    failure, number = None, self._number  # an error holds the program's frames
+            if outbox.waiting > _FULL_BYTES or clock() > until:
                 outbox.flush()
-                flushed = now
+                until = clock() + _FLUSH_SECONDS
+        self._number = number
 
     def _answer(self, name: str, session: int, argument: Any) -> tuple[int, Any]:
         """Carry out any operation, with care."""

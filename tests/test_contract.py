@@ -232,7 +232,10 @@ def test_schemas_from_signatures_and_from_tools():
         "parameters": {"type": "object", "properties": {"position": {"type": "string"}}, "required": ["position"]},
     }
     assert level["function"]["parameters"]["required"] == ["value"]
-    assert level["function"]["parameters"]["properties"] == {"value": {"type": "integer"}, "unit": {"type": "string"}}
+    assert level["function"]["parameters"]["properties"] == {
+        "value": {"type": "integer"},
+        "unit": {"type": "string", "default": "percent"},
+    }
     parameters = {"type": "object", "properties": {"a": {"type": "string"}}}
     expected = [{"type": "function", "function": {"name": "f", "description": "F", "parameters": parameters}}]
     for tools in (
@@ -251,8 +254,35 @@ def test_annotations_of_tools_survive_the_policy():
         "        'Do f.'\n        return a\n"
     )
     function = cls().get_tools()[0]["function"]
-    assert function["parameters"]["properties"] == {"a": {"type": "integer"}, "b": {"type": "string"}}
+    assert function["parameters"]["properties"] == {"a": {"type": "integer"}, "b": {"type": "string", "default": "x"}}
     assert function["description"] == "Do f."
+
+
+def test_types_and_descriptions_become_a_schema():
+    cls = load_program(
+        """
+from typing import Any, Literal, Optional
+
+class AEnv(ToolEnv):
+    def tool_f(self, size: Literal["small", "large"], tags: list[str], note: Optional[str] = None,
+               ratio: "float | None" = 0.5, *, strict: bool = False, extra: Any = None):
+        \'\'\'Do f.
+
+        size: how large it is
+        tags (list): words about it
+        \'\'\'
+""".replace("\\'", "'")
+    )
+    parameters = cls().get_tools()[0]["function"]["parameters"]
+    assert parameters["required"] == ["size", "tags"]
+    assert parameters["properties"] == {
+        "size": {"type": "string", "enum": ["small", "large"], "description": "how large it is"},
+        "tags": {"type": "array", "items": {"type": "string"}, "description": "words about it"},
+        "note": {"type": "string"},
+        "ratio": {"type": "number", "default": 0.5},
+        "strict": {"type": "boolean", "default": False},
+        "extra": {},
+    }
 
 
 @given(st.text(max_size=200), st.sampled_from(["", "<tool_call>", "</tool_call>", "<answer>", "</answer>", "{"]))

@@ -17,6 +17,7 @@ import random
 import re
 from typing import Any
 
+from .tool_schema import listed_schema, method_schema, underlying_code
 from .verify import parse, verify, verify_answer
 
 __all__ = ["TerminalBaseEnv", "TextEnv", "ToolEnv", "ToolUseBaseEnv", "parse", "verify", "verify_answer"]
@@ -26,10 +27,6 @@ Step = tuple[str, float, bool, bool, dict[str, Any]]
 MAX_CALLS = 16
 """Tool calls that one action may make."""
 
-_JSON_TYPES = {"int": "integer", "float": "number", "bool": "boolean", "str": "string"} | {
-    "list": "array",
-    "dict": "object",
-}
 _BRACES = re.compile(r"\\boxed\s*\{|[{}]")
 _CALL, _CALL_END = "<tool_call>", "</tool_call>"
 _ANSWER, _ANSWER_END = "<answer>", "</answer>"
@@ -141,11 +138,11 @@ class ToolEnv(TextEnv):
         """Return OpenAI function schemas, from ``_tools`` or else from the signatures of ``tool_*`` methods."""
         tools = self._tools
         if isinstance(tools, dict) and tools:
-            return [_schema(str(name), spec) for name, spec in tools.items()]
+            return [listed_schema(str(name), spec) for name, spec in tools.items()]
         if isinstance(tools, list | tuple) and tools:
-            return [_schema("", spec) for spec in tools]
+            return [listed_schema("", spec) for spec in tools]
         names = sorted(name for name in dir(type(self)) if name.startswith("tool_"))
-        return [_signature_schema(name.removeprefix("tool_"), getattr(type(self), name)) for name in names]
+        return [method_schema(name.removeprefix("tool_"), getattr(type(self), name)) for name in names]
 
     def _advance_if_done(self) -> str:
         """Reveal the next user message when the current criterion holds; return its text, else ``""``."""
@@ -253,42 +250,10 @@ def _name_and_arguments(call: Any) -> tuple[str, Any]:
     return str(call.get("name", "")), {} if arguments is None else arguments
 
 
-def _schema(name: str, spec: Any) -> dict[str, Any]:
-    """Normalise one entry of ``_tools`` to ``{"type": "function", "function": {...}}``."""
-    spec = spec if isinstance(spec, dict) else {"description": str(spec)}
-    function = dict(spec["function"]) if isinstance(spec.get("function"), dict) else dict(spec)
-    function.pop("type", None)
-    function.setdefault("name", name)
-    function.setdefault("description", "")
-    function.setdefault("parameters", {"type": "object", "properties": {}})
-    return {"type": "function", "function": function}
-
-
-def _code(function: Any) -> Any:
-    while hasattr(function, "__wrapped__"):
-        function = function.__wrapped__
-    return getattr(getattr(function, "__func__", function), "__code__", None)
-
-
 def _required(function: Any) -> int:
     """Count the positional parameters without a default, the receiver of a bound method left out."""
-    code = _code(function)
+    code = underlying_code(function)
     if code is None:
         return 1
     bound = 1 if getattr(function, "__self__", None) is not None else 0
     return int(code.co_argcount) - len(getattr(function, "__defaults__", None) or ()) - bound
-
-
-def _signature_schema(name: str, method: Any) -> dict[str, Any]:
-    code = _code(method)
-    names = list(code.co_varnames[1 : code.co_argcount]) if code is not None else []
-    defaults = len(getattr(method, "__defaults__", None) or ())
-    annotations = getattr(method, "__annotations__", {})
-    properties = {}
-    for parameter in names:
-        note = annotations.get(parameter)
-        kind = _JSON_TYPES.get(note if isinstance(note, str) else getattr(note, "__name__", ""), "")
-        properties[parameter] = {"type": kind} if kind else {}
-    description = (getattr(method, "__doc__", None) or "").strip().partition("\n")[0]
-    parameters = {"type": "object", "properties": properties, "required": names[: len(names) - defaults]}
-    return _schema(name, {"description": description, "parameters": parameters})

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from spade_envs.models.base import Message
 from spade_envs.returns import ReturnMode, episode_return
@@ -52,6 +52,7 @@ class PlayConfig:
     discount: float = 1.0
     system_prompt: str = ""  # empty: no system message
     hint_template: str = HINT_TEMPLATE
+    tools: Literal["text", "native"] = "text"  # listed in the system prompt, or offered through the model's interface
 
     def __post_init__(self) -> None:
         for name in ("max_turns", "turn_tokens", "episode_tokens"):
@@ -61,6 +62,8 @@ class PlayConfig:
             raise ValueError(f"return_mode must be 'final', 'sum' or 'discounted', got {self.return_mode!r}")
         if not 0.0 <= self.discount <= 1.0:
             raise ValueError(f"discount must lie in [0, 1], got {self.discount}")
+        if self.tools not in ("text", "native"):
+            raise ValueError(f"tools must be 'text' or 'native', got {self.tools!r}")
         if "{hint}" not in self.hint_template:
             raise ValueError(f"hint_template must contain '{{hint}}', got {self.hint_template!r}")
 

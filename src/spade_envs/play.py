@@ -26,7 +26,7 @@ from spade_envs.episode import (
     PlayTask,
     StopReason,
 )
-from spade_envs.models.base import ChatModel, Completion, Sampling
+from spade_envs.models.base import ChatModel, Completion, ModelError, Sampling, ToolModel
 from spade_envs.returns import ReturnMode, clip_reward, episode_return
 from spade_envs.sandbox.types import (
     Operation,
@@ -37,6 +37,7 @@ from spade_envs.sandbox.types import (
     ProgramTimeout,
     StepResult,
 )
+from spade_envs.tool_calls import NativeTurn, assistant_message, observation_messages
 
 if TYPE_CHECKING:
     from spade_envs.sandbox import Sandbox
@@ -75,6 +76,7 @@ class Reply(NamedTuple):
     tokens: int = 0
     prompt_tokens: int = 0
     error: str = ""
+    turn: NativeTurn | None = None  # where tools were offered natively; its action is the text
 
 
 class Player(Protocol):
@@ -125,7 +127,7 @@ def _begin(episode: Episode, outcomes: Sequence[Outcome]) -> None:
     episode.tools = list(tools.value or [])
     config, hint = episode.config, episode.task.hint
     system = config.system_prompt
-    if episode.tools:
+    if episode.tools and config.tools == "text":
         listing = "\n".join(json.dumps(tool, ensure_ascii=False) for tool in episode.tools)
         system = f"{system}\n\n{TOOLS_TEMPLATE.replace('{tools}', listing)}".lstrip()
     if system:
@@ -134,12 +136,17 @@ def _begin(episode: Episode, outcomes: Sequence[Outcome]) -> None:
     episode.messages.append({"role": "user", "content": first})
 
 
-def advance_episodes(sandbox: Sandbox, replies: Sequence[tuple[Episode, str, int]]) -> None:
+def advance_episodes(
+    sandbox: Sandbox,
+    replies: Sequence[tuple[Episode, str, int]],
+    turns: Sequence[NativeTurn | None] | None = None,
+) -> None:
     """Hand replies to the programs, all in one round trip, and bring the episodes up to date.
 
     Args:
         sandbox: the one that opened the programs.
         replies: running episodes, each with the text of its reply and the number of tokens of that text.
+        turns: for each reply, its calls where tools were offered natively.
 
     Raises:
         ValueError: if an episode has stopped already.
@@ -149,17 +156,18 @@ def advance_episodes(sandbox: Sandbox, replies: Sequence[tuple[Episode, str, int
             raise ValueError(f"expected running episodes, got one that stopped by {episode.stop}")
     requests = [(episode.task.program, Operation("step", episode.session, text)) for episode, text, _ in replies]
     outcomes = run_operations(sandbox, requests)
-    for (episode, text, tokens), outcome in zip(replies, outcomes, strict=True):
+    native = turns or [None] * len(replies)
+    for (episode, text, tokens), outcome, turn in zip(replies, outcomes, native, strict=True):
         episode.tokens += tokens
-        episode.messages.append({"role": "assistant", "content": text})
+        episode.messages.append(assistant_message(text, turn))
         if outcome.error is not None:
             _fail(episode, outcome.error)
         else:
-            _take(episode, text, outcome.value)
+            _take(episode, text, outcome.value, turn)
     _close(sandbox, [episode for episode, _, _ in replies if episode.stop])
 
 
-def _take(episode: Episode, text: str, result: StepResult) -> None:
+def _take(episode: Episode, text: str, result: StepResult, turn: NativeTurn | None) -> None:
     step = PlayStep(text, *result)._replace(reward=clip_reward(result.reward))
     episode.steps.append(step)
     config = episode.config
@@ -172,7 +180,7 @@ def _take(episode: Episode, text: str, result: StepResult) -> None:
     elif episode.tokens >= config.episode_tokens:
         episode.stop = StopReason.TOKEN_BUDGET
     else:
-        episode.messages.append({"role": "user", "content": step.observation})
+        episode.messages.extend(observation_messages(step.observation, turn))
 
 
 def stop_episodes(sandbox: Sandbox, episodes: Iterable[Episode], reason: StopReason, error: str = "") -> None:
@@ -230,7 +238,8 @@ def take_turn(player: Player, running: Sequence[Episode], sandbox: Sandbox, conf
             stop_episodes(sandbox, [episode], StopReason.MODEL_ERROR, reply.error)
         else:
             answered.append((episode, reply))
-    advance_episodes(sandbox, [(episode, reply.text, reply.tokens) for episode, reply in answered])
+    replies = [(episode, reply.text, reply.tokens) for episode, reply in answered]
+    advance_episodes(sandbox, replies, [reply.turn for _, reply in answered])
     for episode, reply in answered:
         episode.context = reply.prompt_tokens + reply.tokens
     full = [episode for episode, _ in answered if 0 < config.context_tokens <= episode.context]
@@ -254,17 +263,35 @@ class ModelPlayer:
         for index, episode in enumerate(episodes):
             length = min(self.sampling.max_tokens, episode.remaining_tokens)
             by_length.setdefault(length, []).append(index)
-        completions: dict[int, Completion] = {}
+        replies: dict[int, Reply] = {}
         for length, indices in by_length.items():
             seed = self.sampling.seed + episodes[indices[0]].turns
             sampling = Sampling(length, self.sampling.temperature, self.sampling.top_p, seed)
-            conversations = [episodes[index].messages for index in indices]
-            completions.update(zip(indices, self.model.complete(conversations, sampling), strict=True))
-        return [_reply(completions[index]) for index in range(len(episodes))]
+            replies.update(zip(indices, self._ask([episodes[index] for index in indices], sampling), strict=True))
+        return [replies[index] for index in range(len(episodes))]
+
+    def _ask(self, episodes: Sequence[Episode], sampling: Sampling) -> list[Reply]:
+        conversations = [episode.messages for episode in episodes]
+        native = [episode.config.tools == "native" and bool(episode.tools) for episode in episodes]
+        if not any(native):
+            return [_reply(completion) for completion in self.model.complete(conversations, sampling)]
+        if not isinstance(self.model, ToolModel) or not self.model.native_tools:
+            raise ModelError(f"model {self.model.name} cannot be offered tools natively: play with tools='text'")
+        offered = [episode.tools if is_native else [] for episode, is_native in zip(episodes, native, strict=True)]
+        completions = self.model.complete(conversations, sampling, tools=offered)
+        return [
+            _native_reply(completion) if is_native else _reply(completion)
+            for completion, is_native in zip(completions, native, strict=True)
+        ]
 
 
 def _reply(completion: Completion) -> Reply:
     return Reply(completion.text, completion.completion_tokens, completion.prompt_tokens, completion.error)
+
+
+def _native_reply(completion: Completion) -> Reply:
+    turn = NativeTurn(completion.text, completion.tool_calls)
+    return _reply(completion)._replace(text=turn.action, turn=turn)
 
 
 def _close(sandbox: Sandbox, episodes: Sequence[Episode]) -> None:

@@ -36,9 +36,8 @@ class _Engine:
     def generate(self, prompts: list[Any], *, sampling_params: list[Any], use_tqdm: bool, **_: Any) -> list[Any]:
         outputs = []
         for prompt, parameters in zip(prompts, sampling_params, strict=True):
-            self._inner._encode = lambda _conversation, ids=prompt["prompt_token_ids"]: ids  # type: ignore[method-assign, misc]
             one = Sampling(parameters.max_tokens, parameters.temperature, parameters.top_p, parameters.seed)
-            (reply,) = self._inner.complete([[]], one)
+            (reply,) = self._inner._generate([0], [prompt["prompt_token_ids"]], one)
             ids = range(reply.completion_tokens)
             completion = SimpleNamespace(text=reply.text, token_ids=ids, finish_reason=reply.finish_reason)
             outputs.append(SimpleNamespace(outputs=[completion]))

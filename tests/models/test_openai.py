@@ -275,7 +275,7 @@ def test_a_password_in_the_url_is_refused_without_showing_it() -> None:
     assert "hunter2" not in str(caught.value)
 
 
-@pytest.mark.parametrize("spec", ["", "gpt-4", "hf:", "openai:", "nano:x", "vllm:x"])
+@pytest.mark.parametrize("spec", ["", "gpt-4", "hf:", "openai:", "nano:x", "tgi:x"])
 def test_unknown_model_names(spec: str) -> None:
     with pytest.raises(ModelError, match="expected nano, hf:"):
         load_model(spec)

@@ -17,6 +17,7 @@ from spade_envs.cli.console import (
     IsolationOption,
     JsonOption,
     MemoryOption,
+    ToolsOption,
     check_isolation,
     err,
     out,
@@ -24,6 +25,7 @@ from spade_envs.cli.console import (
     print_table,
     progress,
     shown,
+    tools_mode,
 )
 
 if TYPE_CHECKING:
@@ -113,7 +115,9 @@ def calibrate(
     agent: Annotated[
         str,
         typer.Option(
-            "--model", "--agent", help="Who plays: nano, hf:…, openai:…; random, know-nothing, solution (not stored)."
+            "--model",
+            "--agent",
+            help="Who plays: nano, hf:…, vllm:…, openai:…; random, know-nothing, solution (not stored).",
         ),
     ] = "nano",
     plays: Annotated[int, typer.Option(min=1, help="Most plays without the hint, and with it.")] = 16,
@@ -133,6 +137,7 @@ def calibrate(
     ] = None,
     base_url: Annotated[str | None, typer.Option(help="Endpoint of an openai:… model.")] = None,
     temperature: Annotated[float, typer.Option(min=0, help="Sampling temperature of a model.")] = 0.6,
+    tools: ToolsOption = "auto",
     width: Annotated[int, typer.Option(min=1, help="Most episodes at once.")] = 64,
     transcripts: Annotated[Path | None, typer.Option(help="Append every episode to this file, as JSON lines.")] = None,
     isolation: IsolationOption = "full",
@@ -154,11 +159,13 @@ def calibrate(
 
     scripted = agent in PLAYER_NAMES
     if agent == "human" or (not scripted and agent != "nano" and ":" not in agent):
-        raise ValueError(f"no player {agent!r}: expected nano, hf:…, openai:…, random, know-nothing or solution")
+        raise ValueError(
+            f"no player {agent!r}: expected nano, hf:…, vllm:…, openai:…, random, know-nothing or solution"
+        )
     config = CalibrationConfig(plays=plays, precision=precision, confidence=confidence, hinted=not no_hint, seed=seed,
                                width=width)  # fmt: skip
     run = run or f"calibrate/{agent}/{seed}"
-    settings = {"agent": agent, "plays": plays, "precision": precision, "hinted": not no_hint, "seed": seed,
+    settings = {"agent": agent, "plays": plays, "precision": precision, "hinted": not no_hint, "seed": seed, "tools": tools,
                 "temperature": temperature, "prompts": prompts or ""}  # fmt: skip
     with ExitStack() as stack:
         sandbox = stack.enter_context(Sandbox(minimum_isolation=check_isolation(isolation)))
@@ -188,7 +195,7 @@ def calibrate(
         advance = stack.enter_context(progress("played", len(records)))
         for number, chunk in enumerate(_chunks(records, config.chunk), next_chunk):
             name = prompts or ("nano" if agent == "nano" else "tool_use" if chunk[0].kind == "tool_use" else "games")
-            play = _play_config(name, scripted)
+            play = replace(_play_config(name, scripted), tools=tools_mode(tools, player))
             sampling = Sampling(max_tokens=play.turn_tokens, temperature=temperature, seed=seed)
             new = _play(player, chunk, sandbox, play, config, sampling, note)
             results += new

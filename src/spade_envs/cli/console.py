@@ -26,6 +26,13 @@ MemoryOption = Annotated[
     typer.Option("--memory", "-m", help="Folder of the memory. Default: $SPADE_HOME, else the user's data folder."),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for a program to read.")]
+ToolsOption = Annotated[
+    str,
+    typer.Option(
+        "--tools",
+        help="How a model gets tools: native (its interface or chat template), text (in the system prompt), auto.",
+    ),
+]
 IsolationOption = Annotated[
     str,
     typer.Option(
@@ -88,6 +95,19 @@ def check_isolation(level: str) -> Any:
     if level not in ("full", "partial", "static"):
         raise ValueError(f"--isolation must be full, partial or static, got {level!r}")
     return level
+
+
+def tools_mode(asked: str, model: Any) -> Any:
+    """Return "text" or "native" for ``--tools``; "auto" is native where the model takes tools.
+
+    Raises:
+        ValueError: if it is none of the three.
+    """
+    if asked not in ("auto", "text", "native"):
+        raise ValueError(f"--tools must be auto, text or native, got {asked!r}")
+    if asked != "auto":
+        return asked
+    return "native" if getattr(model, "native_tools", False) else "text"
 
 
 def shown(text: str, limit: int = 0) -> str:

@@ -8,7 +8,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from spade_envs.cli.console import IsolationOption, JsonOption, MemoryOption, check_isolation, out, print_json, shown
+from spade_envs.cli.console import (
+    IsolationOption,
+    JsonOption,
+    MemoryOption,
+    ToolsOption,
+    check_isolation,
+    out,
+    print_json,
+    shown,
+    tools_mode,
+)
 
 if TYPE_CHECKING:
     from spade_envs.episode import Episode
@@ -73,7 +83,9 @@ def play(
     target: Annotated[str, typer.Argument(help="An environment of the memory (id), or a program (FILE.py).")],
     agent: Annotated[
         str,
-        typer.Option("--agent", "-a", help="human, random, know-nothing, solution, or a model: nano, hf:…, openai:…"),
+        typer.Option(
+            "--agent", "-a", help="human, random, know-nothing, solution, or a model: nano, hf:…, vllm:…, openai:…"
+        ),
     ] = "human",
     hint: Annotated[bool, typer.Option("--hint", help="Show the hint in the first observation.")] = False,
     seed: Annotated[int, typer.Option("--seed", help="Seed of the episode and of sampling.")] = 0,
@@ -83,6 +95,7 @@ def play(
     ] = None,
     base_url: Annotated[str | None, typer.Option(help="Endpoint of an openai:… model.")] = None,
     temperature: Annotated[float, typer.Option(min=0, help="Sampling temperature of a model.")] = 0.6,
+    tools: ToolsOption = "auto",
     isolation: IsolationOption = "full",
     as_json: JsonOption = False,
 ) -> None:
@@ -101,7 +114,7 @@ def play(
     label, source, allow, stored_hint, max_turns = _find(target, memory)
     scripted = agent in PLAYER_NAMES
     if not scripted and agent != "nano" and ":" not in agent:
-        raise ValueError(f"no agent {agent!r}: expected {', '.join(PLAYER_NAMES)}, nano, hf:… or openai:…")
+        raise ValueError(f"no agent {agent!r}: expected {', '.join(PLAYER_NAMES)}, nano, hf:…, vllm:… or openai:…")
     config, sampling = PlayConfig(), Sampling(temperature=temperature, seed=seed)
     if not scripted:
         chosen = PromptSet.load(prompts or ("nano" if agent == "nano" else "games"))
@@ -123,6 +136,7 @@ def play(
             from spade_envs.models import load_model
 
             model = load_model(agent, base_url=base_url)
+            config = replace(config, tools=tools_mode(tools, model))
             try:
                 (episode,) = play_episodes(model, [task], sandbox, config, sampling)
             finally:

@@ -8,7 +8,22 @@ from spade_envs.models.base import (
     ModelError,
     Role,
     Sampling,
+    ToolCall,
+    ToolModel,
+    ToolSchemas,
 )
 from spade_envs.models.load import load_model
 
-__all__ = ["ChatModel", "Completion", "Conversation", "Message", "ModelError", "Role", "Sampling", "load_model"]
+__all__ = [
+    "ChatModel",
+    "Completion",
+    "Conversation",
+    "Message",
+    "ModelError",
+    "Role",
+    "Sampling",
+    "ToolCall",
+    "ToolModel",
+    "ToolSchemas",
+    "load_model",
+]

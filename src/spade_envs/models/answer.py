@@ -11,6 +11,8 @@ from typing import Any
 
 import httpx
 
+from spade_envs.models.base import ToolCall
+
 
 class RequestFailed(Exception):
     """One request failed; ``pause`` is what the server asked for, in seconds."""
@@ -36,6 +38,7 @@ class ChatAnswer:
     prompt_tokens: int
     completion_tokens: int
     finish: str
+    calls: tuple[ToolCall, ...] = ()
     cost: Any = None  # what the server says that it costs, if it does
 
 
@@ -48,13 +51,15 @@ def read_answer(content: bytes) -> ChatAnswer:
     answer = json.loads(content)
     choice = answer["choices"][0]
     text = _text(choice["message"].get("content"))
+    calls = _calls(choice["message"].get("tool_calls"))
     usage = answer.get("usage") or {}
     return ChatAnswer(
         text,
         int(usage.get("prompt_tokens") or 0),
         # Without accounting by the server: four characters to a token, the usual rule of thumb.
-        int(usage.get("completion_tokens") or math.ceil(len(text) / 4)),
+        int(usage.get("completion_tokens") or math.ceil((len(text) + sum(len(c.arguments) for c in calls)) / 4)),
         str(choice.get("finish_reason")),
+        calls,
         usage.get("cost"),
     )
 
@@ -66,7 +71,23 @@ def _text(content: Any) -> str:
         return ""
     if not isinstance(content, str):
         raise TypeError(f"content is {type(content).__name__}")
-    return content.encode("utf-8", "replace").decode("utf-8")
+    return clean(content)
+
+
+def _calls(listed: Any) -> tuple[ToolCall, ...]:
+    """Read ``tool_calls``; arguments that came as an object rather than as text become text."""
+    calls = []
+    for number, call in enumerate(listed or ()):
+        function = call["function"]
+        arguments = function.get("arguments")
+        text = arguments if isinstance(arguments, str) else json.dumps({} if arguments is None else arguments)
+        calls.append(ToolCall(str(call.get("id") or f"call_{number}"), str(function["name"]), clean(text)))
+    return tuple(calls)
+
+
+def clean(text: str) -> str:
+    """Return ``text`` without lone surrogates, which no request could carry back."""
+    return text.encode("utf-8", "replace").decode("utf-8")
 
 
 def beginning(content: bytes) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol, TypedDict, runtime_checkable
+from typing import Any, Literal, NamedTuple, NotRequired, Protocol, TypedDict, runtime_checkable
 
 Role = Literal["system", "user", "assistant", "tool"]
 
@@ -18,7 +18,20 @@ class Message(TypedDict):
 
     role: Role
     content: str
+    tool_calls: NotRequired[list[dict[str, Any]]]  # of an assistant, in OpenAI's form
+    tool_call_id: NotRequired[str]  # of a tool's answer
 
+
+class ToolCall(NamedTuple):
+    """A call that a model made through its interface for tools; ``arguments`` is the text it gave, JSON or not."""
+
+    id: str
+    name: str
+    arguments: str
+
+
+ToolSchemas = Sequence[dict[str, Any]]
+"""OpenAI function schemas, ``{"type": "function", "function": {...}}``."""
 
 Conversation = Sequence[Message]
 
@@ -46,6 +59,7 @@ class Completion:
     completion_tokens: int = 0
     finish_reason: Literal["stop", "length", "error"] = "stop"
     error: str = ""
+    tool_calls: tuple[ToolCall, ...] = ()  # besides the text, where tools were offered
 
 
 @runtime_checkable
@@ -68,4 +82,24 @@ class ChatModel(Protocol):
 
     def close(self) -> None:
         """Release connections and memory."""
+        ...
+
+
+@runtime_checkable
+class ToolModel(ChatModel, Protocol):
+    """A model that can be offered tools: through its endpoint's interface or its chat template."""
+
+    @property
+    def native_tools(self) -> bool:
+        """Whether tools can be offered to this model."""
+        ...
+
+    def complete(
+        self,
+        conversations: Sequence[Conversation],
+        sampling: Sampling,
+        *,
+        tools: Sequence[ToolSchemas] | None = None,
+    ) -> list[Completion]:
+        """Return one completion for each conversation; ``tools`` has one (possibly empty) list for each."""
         ...

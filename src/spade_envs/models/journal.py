@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from spade_envs.models.base import Completion
+from spade_envs.models.base import Completion, ToolCall
 
 
 class ReplyJournal:
@@ -29,7 +29,9 @@ class ReplyJournal:
             for line in self._path.read_text(encoding="utf-8", errors="replace").splitlines():
                 try:
                     entry = json.loads(line)
-                    self._replies[entry["key"]] = Completion(**entry["completion"])
+                    values = entry["completion"]
+                    calls = tuple(ToolCall(*call) for call in values.pop("tool_calls", ()))
+                    self._replies[entry["key"]] = Completion(**values, tool_calls=calls)
                 except (ValueError, KeyError, TypeError):
                     continue
 

@@ -13,13 +13,13 @@ import random
 import time
 from collections.abc import Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import Any, Literal
 from urllib.parse import urlsplit
 
 import httpx
 
 from spade_envs.models.answer import RequestFailed, beginning, error_message, read_answer, retry_after
-from spade_envs.models.base import Completion, Conversation, ModelError, Sampling
+from spade_envs.models.base import Completion, Conversation, ModelError, Sampling, ToolSchemas
 from spade_envs.models.journal import ReplyJournal
 from spade_envs.models.throttle import Slots, Throttle
 from spade_envs.models.usage import Prices, Usage
@@ -92,14 +92,27 @@ class OpenAIModel:
         """The model's name at the endpoint."""
         return self._model
 
-    def complete(self, conversations: Sequence[Conversation], sampling: Sampling) -> list[Completion]:
-        """Return one completion for each conversation, in order; see :class:`ChatModel`."""
-        return _run(self._all(conversations, sampling))
+    @property
+    def native_tools(self) -> bool:
+        """Endpoints take tools; one that does not says so with the first request."""
+        return True
+
+    def complete(
+        self,
+        conversations: Sequence[Conversation],
+        sampling: Sampling,
+        *,
+        tools: Sequence[ToolSchemas] | None = None,
+    ) -> list[Completion]:
+        """Return one completion for each conversation, in order; see :class:`ToolModel`."""
+        return _run(self._all(conversations, sampling, tools or [()] * len(conversations)))
 
     def close(self) -> None:
         """Nothing is held between calls."""
 
-    async def _all(self, conversations: Sequence[Conversation], sampling: Sampling) -> list[Completion]:
+    async def _all(
+        self, conversations: Sequence[Conversation], sampling: Sampling, tools: Sequence[ToolSchemas]
+    ) -> list[Completion]:
         """Ask for everything at once, within the bound; after an error or an interrupt drop what is under way."""
         slots, most = Slots(self._throttle), self._throttle.most
         async with httpx.AsyncClient(
@@ -110,8 +123,8 @@ class OpenAIModel:
             trust_env=self._trust_env,
         ) as client:
             tasks = [
-                asyncio.create_task(self._one(client, slots, conversation, index, sampling))
-                for index, conversation in enumerate(conversations)
+                asyncio.create_task(self._one(client, slots, self._question(conversation, index, sampling, offered)))
+                for index, (conversation, offered) in enumerate(zip(conversations, tools, strict=True))
             ]
             try:
                 return list(await asyncio.gather(*tasks))
@@ -120,13 +133,10 @@ class OpenAIModel:
                     task.cancel()
                 await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def _one(
-        self, client: httpx.AsyncClient, slots: Slots, conversation: Conversation, index: int, sampling: Sampling
-    ) -> Completion:
+    async def _one(self, client: httpx.AsyncClient, slots: Slots, question: dict[str, Any]) -> Completion:
         """One completion with its repetitions; a place is held while a request is under way, not during pauses."""
-        rng = random.Random(f"{sampling.seed}/{index}")
-        seed = rng.getrandbits(31)  # replies to equal conversations differ, and do so again next time
-        key = ReplyJournal.key(self._url, self._full_body(conversation, sampling, seed))
+        key = ReplyJournal.key(self._url, question)
+        rng = random.Random(key)
         if self._journal is not None and (known := self._journal.get(key)) is not None:
             self.usage.reused += 1
             return known
@@ -137,7 +147,7 @@ class OpenAIModel:
                 sent_at = time.monotonic()
                 deadline = deadline or sent_at + self._total_seconds
                 try:
-                    completion = await self._request(client, self._body(conversation, sampling, seed), deadline)
+                    completion = await self._request(client, self._body(question), deadline)
                 except RequestFailed as error:
                     failure = error
                 else:
@@ -177,21 +187,25 @@ class OpenAIModel:
         tried = f" (tried {attempts} times{', out of time' if out_of_time and failure.retry else ''})"
         return Completion("", finish_reason="error", error=f"{failure}{tried if attempts > 1 else ''}")
 
-    def _full_body(self, conversation: Conversation, sampling: Sampling, seed: int) -> dict[str, Any]:
+    def _question(
+        self, conversation: Conversation, index: int, sampling: Sampling, tools: ToolSchemas
+    ) -> dict[str, Any]:
         """What is asked for, before anything is left out or renamed for a server that does not know it."""
-        return {
+        question: dict[str, Any] = {
             "model": self._model,
             "messages": [dict(message) for message in conversation],
             "max_tokens": sampling.max_tokens,
             "temperature": sampling.temperature,
             "top_p": sampling.top_p,
-            "seed": seed,
+            # Replies to equal conversations differ, and do so again next time.
+            "seed": random.Random(f"{sampling.seed}/{index}").getrandbits(31),
         }
+        return {**question, "tools": list(tools)} if tools else question
 
-    def _body(self, conversation: Conversation, sampling: Sampling, seed: int) -> dict[str, Any]:
-        body = self._full_body(conversation, sampling, seed)
+    def _body(self, question: dict[str, Any]) -> dict[str, Any]:
+        body = {key: value for key, value in question.items() if key not in self._dropped}
         body[self._tokens_field] = body.pop("max_tokens")
-        return {key: value for key, value in body.items() if key not in self._dropped}
+        return body
 
     async def _request(self, client: httpx.AsyncClient, body: dict[str, Any], deadline: float) -> Completion:
         self.usage.requests += 1
@@ -262,7 +276,8 @@ class OpenAIModel:
         counts = answer.prompt_tokens, answer.completion_tokens
         if answer.finish == "content_filter":
             return Completion("", *counts, "error", "the endpoint's content filter stopped it")
-        return Completion(answer.text, *counts, "length" if answer.finish == "length" else "stop")
+        reason: Literal["stop", "length"] = "length" if answer.finish == "length" else "stop"
+        return Completion(answer.text, *counts, reason, tool_calls=answer.calls)
 
     def _adapt(self, message: str, body: dict[str, Any]) -> bool:
         """Leave out a parameter that this server refuses; True if the request is worth repeating."""

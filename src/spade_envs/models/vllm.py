@@ -6,13 +6,13 @@ sampling takes nothing from the model's ``generation_config.json``: temperature 
 
 from __future__ import annotations
 
-import contextlib
 import random
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from spade_envs.models.base import Completion, Conversation, ModelError, Sampling
+from spade_envs.models.base import Completion, Conversation, ModelError, Sampling, ToolSchemas
+from spade_envs.models.chat_template import render, takes_tools
 
 
 class VLLMModel:
@@ -92,11 +92,26 @@ class VLLMModel:
         """Its tokenizer, for whoever counts or cuts text by it."""
         return self._tokenizer
 
-    def complete(self, conversations: Sequence[Conversation], sampling: Sampling) -> list[Completion]:
-        """Return one completion for each conversation, in order; see :class:`ChatModel`."""
+    @property
+    def native_tools(self) -> bool:
+        """Whether the chat template takes tools."""
+        return takes_tools(self._tokenizer)
+
+    def complete(
+        self,
+        conversations: Sequence[Conversation],
+        sampling: Sampling,
+        *,
+        tools: Sequence[ToolSchemas] | None = None,
+    ) -> list[Completion]:
+        """Return one completion for each conversation, in order; see :class:`ToolModel`.
+
+        Tools go through the chat template; calls come back in the text, in the template's own form.
+        """
         if self._engine is None:
             raise ModelError(f"model {self._name} was closed")
-        prompts = [self._encode(conversation) for conversation in conversations]
+        offered = tools or [()] * len(conversations)
+        prompts = [render(self._tokenizer, self._name, *pair) for pair in zip(conversations, offered, strict=True)]
         fitting = [index for index, prompt in enumerate(prompts) if len(prompt) < self._context]
         completions = [
             Completion("", len(prompt), 0, "error",
@@ -120,25 +135,6 @@ class VLLMModel:
     def close(self) -> None:
         """Drop the engine and its memory."""
         self._engine = None
-
-    def _encode(self, conversation: Conversation) -> list[int]:
-        import jinja2
-
-        messages = [dict(message) for message in conversation]
-        try:
-            return self._template(messages)
-        except jinja2.TemplateError as error:
-            if messages and messages[0]["role"] == "system" and len(messages) > 1:
-                with contextlib.suppress(jinja2.TemplateError):  # templates without a system role refuse it
-                    first = {**messages[1], "content": f"{messages[0]['content']}\n\n{messages[1]['content']}"}
-                    return self._template([first, *messages[2:]])
-            raise ModelError(f"model {self._name}: its chat template refuses the conversation: {error}") from error
-
-    def _template(self, messages: Sequence[Any]) -> list[int]:
-        encoded = self._tokenizer.apply_chat_template(
-            messages, add_generation_prompt=True, tokenize=True, return_dict=True
-        )
-        return list(encoded["input_ids"])
 
     def _parameters(self, sampling: Sampling, index: int, prompt_tokens: int) -> Any:
         return self._sampling_class(

@@ -1,0 +1,61 @@
+"""From messages to token ids, by a tokenizer's chat template."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Sequence
+from typing import Any
+
+from spade_envs.models.base import Conversation, Message, ModelError, ToolSchemas
+
+
+def takes_tools(tokenizer: Any) -> bool:
+    """Whether the chat template does something with ``tools``."""
+    template = getattr(tokenizer, "chat_template", None)
+    texts = template.values() if isinstance(template, dict) else [template or ""]
+    return any("tools" in text for text in texts)
+
+
+def render(tokenizer: Any, name: str, conversation: Conversation, tools: ToolSchemas = ()) -> list[int]:
+    """Return the ids of ``conversation`` with the header of the assistant's turn.
+
+    A template that refuses a system message gets it as the beginning of the first user message.
+
+    Args:
+        tokenizer: with a chat template.
+        name: the model's, for the error.
+        conversation: the messages.
+        tools: function schemas that the template is to show.
+
+    Raises:
+        ModelError: if the template refuses the conversation.
+    """
+    import jinja2
+
+    messages = [dict(message) for message in conversation]
+    try:
+        return _ids(tokenizer, messages, tools)
+    except jinja2.TemplateError as error:
+        if len(messages) > 1 and messages[0]["role"] == "system":
+            with contextlib.suppress(jinja2.TemplateError):
+                return _ids(tokenizer, _without_system(conversation), tools)
+        raise ModelError(f"model {name}: its chat template refuses the conversation: {error}") from error
+
+
+def _ids(tokenizer: Any, messages: Sequence[Any], tools: ToolSchemas) -> list[int]:
+    encoded = tokenizer.apply_chat_template(
+        messages,
+        tools=list(tools) or None,
+        add_generation_prompt=True,
+        tokenize=True,
+        return_dict=True,
+        tokenizer_kwargs={"verbose": False},  # what is too long is told as a completion's error
+    )
+    return list(encoded["input_ids"])
+
+
+def _without_system(conversation: Conversation) -> list[Message]:
+    """Put the system message before the first user message."""
+    system, first, *rest = conversation
+    merged: Message = {"role": first["role"], "content": f"{system['content']}\n\n{first['content']}"}
+    return [merged, *rest]

@@ -165,8 +165,8 @@ def calibrate(
     config = CalibrationConfig(plays=plays, precision=precision, confidence=confidence, hinted=not no_hint, seed=seed,
                                width=width)  # fmt: skip
     run = run or f"calibrate/{agent}/{seed}"
-    settings = {"agent": agent, "plays": plays, "precision": precision, "hinted": not no_hint, "seed": seed, "tools": tools,
-                "temperature": temperature, "prompts": prompts or ""}  # fmt: skip
+    settings = {"agent": agent, "plays": plays, "precision": precision, "hinted": not no_hint, "seed": seed,
+                "tools": tools, "temperature": temperature, "prompts": prompts or ""}  # fmt: skip
     with ExitStack() as stack:
         sandbox = stack.enter_context(Sandbox(minimum_isolation=check_isolation(isolation)))
         store = stack.enter_context(Memory.open(memory, read_only=scripted))

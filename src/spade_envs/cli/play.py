@@ -83,9 +83,7 @@ def play(
     target: Annotated[str, typer.Argument(help="An environment of the memory (id), or a program (FILE.py).")],
     agent: Annotated[
         str,
-        typer.Option(
-            "--agent", "-a", help="human, random, know-nothing, solution, or a model: nano, hf:…, vllm:…, openai:…"
-        ),
+        typer.Option("--agent", "-a", help="human, random, know-nothing, solution; nano, hf:…, vllm:…, openai:…"),
     ] = "human",
     hint: Annotated[bool, typer.Option("--hint", help="Show the hint in the first observation.")] = False,
     seed: Annotated[int, typer.Option("--seed", help="Seed of the episode and of sampling.")] = 0,

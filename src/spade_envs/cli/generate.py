@@ -79,6 +79,9 @@ def generate(
     max_turns: Annotated[
         int | None, typer.Option(min=0, help="Turns of an environment; 0: its own choice. Default: the prompt set's.")
     ] = None,
+    document_tokens: Annotated[
+        int | None, typer.Option(min=1, help="Longest document in a prompt. Default: the prompt set's.")
+    ] = None,
     hint_model: Annotated[
         str | None, typer.Option(help="Writes the hints, named like --model. Default: the same model.")
     ] = None,
@@ -123,6 +126,8 @@ def generate(
         copied = copy_prompt_set(prompts or ("nano" if model == "nano" else "games"), copy_prompts)
         out.print(f"prompts copied to {shown(str(copied))}; edit them and pass --prompts {shown(str(copy_prompts))}")
         return
+    if document_tokens is not None:
+        prompt_set = dataclasses.replace(prompt_set, document_tokens=document_tokens)
     if corpus is None and prompt_set.name != "nano":
         raise ValueError("--corpus is needed: a JSONL or Parquet file, or a folder of .txt and .md files")
     documents = Corpus.open(corpus or "builtin:nano", field=field)

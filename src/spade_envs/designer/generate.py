@@ -144,6 +144,7 @@ def _settings(
         "seed": seed,
         "round_size": round_size,
         "max_turns": designer.max_turns,
+        "document_tokens": designer.prompts.document_tokens,
         "max_tokens": sampling.max_tokens,
         "temperature": sampling.temperature,
         "top_p": sampling.top_p,

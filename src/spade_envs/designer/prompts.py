@@ -25,7 +25,7 @@ from spade_envs.designer.prompt_files import (
     read_text,
 )
 from spade_envs.designer.tokens import Cut, cut_estimated
-from spade_envs.memory.memory import MIN_OVERLAP
+from spade_envs.memory.resemblance import MIN_OVERLAP
 from spade_envs.models.base import Message, Sampling
 from spade_envs.record import EnvironmentRecord
 

@@ -118,7 +118,7 @@ def _counts(title: str, counts: Mapping[str, int]) -> list[str]:
 
 def _plain(text: str) -> str:
     """Make foreign text one line that cannot break out of a table or a heading."""
-    return re.sub(r"[|<>`\[\]#\x00-\x1f\x7f-\x9f]+", " ", text)[:120].strip()
+    return " ".join(re.sub(r"[|<>`\[\]#\x00-\x1f\x7f-\x9f]+", " ", text)[:120].split())
 
 
 def _size(count: int) -> str:

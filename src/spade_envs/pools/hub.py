@@ -15,7 +15,7 @@ from typing import Any
 from spade_envs.pools.candidate import PoolError
 
 HUB = "hf:"
-_REPO = re.compile(r"[\w.-]+/[\w.-]+\Z")
+_REPO = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*\Z", re.ASCII)
 _WANTED = ("*.py", "*.json", "*.jsonl", "*.ndjson", "*.csv", "*.parquet", "*SHA256SUMS*", "*sums.txt", "README.md")
 
 
@@ -84,8 +84,6 @@ def _api(endpoint: str | None) -> Any:
 @contextmanager
 def _explained(what: str) -> Iterator[None]:
     """Turn the errors of huggingface_hub and of the network into one line that says what to do."""
-    import httpx
-
     try:
         from huggingface_hub import errors
     except ImportError:
@@ -103,7 +101,8 @@ def _explained(what: str) -> Iterator[None]:
         status = error.response.status_code if error.response is not None else 0
         advice = ": log in with write access (hf auth login, or HF_TOKEN)" if status in (401, 403) else ""
         raise PoolError(f"{what}: the Hub answered {status}{advice}") from error
-    except (httpx.HTTPError, errors.LocalEntryNotFoundError, errors.OfflineModeIsEnabled, OSError) as error:
-        raise PoolError(
-            f"{what}: {type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"
-        ) from error
+    except PoolError:
+        raise
+    except Exception as error:  # of the network: huggingface_hub raises those of the HTTP library of its version
+        words = (str(error).splitlines() or [""])[0]
+        raise PoolError(f"{what}: {type(error).__name__}: {words}") from error

@@ -1,170 +1,195 @@
-"""What the memory costs: median latencies, and as multiples of the bare SQLite statement or FAISS search beneath.
+"""What the memory costs at a size: latencies (median and 95th percentile), sizes, and recall of the index.
 
-Run: python benchmarks/memory.py [--sizes 100 1000 10000] [--repeats 30]
-Programs are made up (about 60 lines each, subject words drawn from a fixed list); each of the newest 200 has 32
-plays. Baselines use the same rows, vectors and disk, in the same run, with the same durability (WAL, full sync).
+Run: python benchmarks/memory.py [--records 1000 10000 100000] [--repeats 200] [--jobs 2] [--folder DIR]
+Records are made up (`synthetic_programs.py`: about 110 lines each, half of them played). `--folder` keeps the memories
+there, so that a second run need not fill them again. Two baselines show what the disk and a full comparison cost: an
+INSERT of the same source into a bare table of as many rows with the same durability, and a flat FAISS search.
 """
 
 from __future__ import annotations
 
 import argparse
+import multiprocessing
+import os
 import random
 import sqlite3
-import statistics
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+from synthetic_programs import SKILLS, near_version, program, record
 
 from spade_envs.memory import Memory, default_embedder
 from spade_envs.memory.lexical import words
-from spade_envs.record import EnvironmentRecord
 
-_WORDS = (
-    "maze auction knapsack cipher garden bridge river market planet engine library orchard harbour circuit puzzle "
-    "weather castle recipe chess tower forest island train ladder mirror lantern compass wallet museum factory "
-    "traffic molecule bacteria election treaty glacier volcano satellite robot printer elevator theatre violin"
+_PART = 5_000  # records of one seed
+_QUERIES = (
+    "double auction with hidden reserve",
+    "find the exit of a maze",
+    "decode a message",
+    "schedule trains on one track",
+    "who spread the infection",
+    "pack the most valuable items",
+    "repair a circuit with few parts",
+    "balance the ledger of a trader",
+    "which witness lies about the weapon",
+    "steer a submarine around a reef",
 )
-_SUBJECTS = _WORDS.split()
-_SKILLS = ("Mathematical Reasoning", "Logical Deduction", "Spatial Reasoning", "Pattern Recognition")
 
 
-def program(rng: random.Random) -> str:
-    """A program of about 60 lines whose statements, names and texts vary."""
-    subjects = rng.sample(_SUBJECTS, 6)
-    lines = ["import random", f"class {subjects[0].title()}Env:", f'    """A game of {" and ".join(subjects)}."""']
-    lines += ["    def reset(self, seed=None):", "        self.rng = random.Random(seed)", "        self.turn = 0"]
-    for _ in range(24):
-        name, other = rng.sample(subjects, 2)
-        lines.append(
-            rng.choice(
-                (
-                    f"        self.{name} = [self.rng.random() for _ in range({rng.randint(2, 9)})]",
-                    f"        self.{name} = {{'{other}': {rng.randint(1, 99)}, 'turn': self.turn}}",
-                    f"        self.{name} = sorted(str({rng.randint(1, 10**6)}) + '{other}')",
-                    f"        self.{name} = sum(range({rng.randint(2, 50)})) % {rng.randint(2, 30)}",
-                )
-            )
-        )
-    lines += [f"        return 'Find the {subjects[1]} of the {subjects[2]}.', {{}}", "    def step(self, action):"]
-    for _ in range(24):
-        name = rng.choice(subjects)
-        lines.append(
-            f"        if action == '{name}' and self.turn {rng.choice('<>')} {rng.randint(0, 9)}: self.turn += 1"
-        )
-    lines.append("        return '', 0.0, True, False, {}")
-    return "\n".join(lines)
+def fill(folder: Path, records: int, jobs: int) -> float:
+    """Fill a memory by ``jobs`` processes at once; return the seconds it took."""
+    start = time.perf_counter()
+    with Memory.open(folder):
+        pass
+    parts = [(folder, seed, min(_PART, records - seed)) for seed in range(0, records, _PART)]
+    with multiprocessing.get_context("spawn").Pool(jobs) as pool:
+        pool.starmap(_fill_part, parts, chunksize=1)
+    return time.perf_counter() - start
 
 
-def record(rng: random.Random) -> EnvironmentRecord:
-    """A record of such a program."""
-    return EnvironmentRecord.create(program(rng), "MadeUpEnv", skill=rng.choice(_SKILLS), proven=True)
+def _fill_part(folder: Path, seed: int, count: int) -> None:
+    rng = random.Random(seed)
+    with Memory.open(folder) as memory:
+        memory.add_many(record(rng) for _ in range(count))
 
 
-def median_ms(action: Callable[[int], object], repeats: int) -> float:
-    """Median time of ``action(i)`` in milliseconds, after one call that does not count."""
-    action(0)
+def timed(action: Callable[[int], object], repeats: int) -> tuple[float, float]:
+    """Return median and 95th percentile of the milliseconds of ``action(i)``, after three calls that do not count."""
     times = []
-    for i in range(1, repeats + 1):
+    for i in range(repeats):
         start = time.perf_counter()
         action(i)
-        times.append(time.perf_counter() - start)
-    return 1000 * statistics.median(times)
+        times.append(1000 * (time.perf_counter() - start))
+    return float(np.median(times[3:])), float(np.percentile(times[3:], 95))
 
 
-def bare_sqlite(file: Path, records: Sequence[EnvironmentRecord]) -> sqlite3.Connection:
-    """The least a store of these sources could be: one table."""
+def rss() -> float:
+    """Return the resident memory of this process in MB."""
+    pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
+
+
+def bare_insert(folder: Path, records: int, repeats: int, rng: random.Random) -> tuple[float, float]:
+    """Return the cost of an INSERT into a bare table of as many sources."""
+    file = folder / "bare.sqlite"
+    file.unlink(missing_ok=True)
     connection = sqlite3.connect(file, isolation_level=None)
     connection.execute("PRAGMA journal_mode = WAL")
     connection.execute("PRAGMA synchronous = FULL")
-    connection.execute("CREATE TABLE bare (id TEXT PRIMARY KEY, name TEXT, source TEXT)")
+    connection.execute("CREATE TABLE bare (id TEXT PRIMARY KEY, source TEXT)")
+    source = program(rng)
     connection.execute("BEGIN")
-    connection.executemany("INSERT INTO bare VALUES (?, ?, ?)", [(one.id, one.name, one.source) for one in records])
+    connection.executemany("INSERT INTO bare VALUES (?, ?)", ((f"{i:064d}", source) for i in range(records)))
     connection.execute("COMMIT")
-    return connection
+    extra = [record(rng) for _ in range(repeats)]
+    cost = timed(
+        lambda i: connection.execute("INSERT INTO bare VALUES (?, ?)", (extra[i].id, extra[i].source)), repeats
+    )
+    connection.close()
+    file.unlink()
+    return cost
 
 
-def measure(size: int, repeats: int) -> list[tuple[str, float, str, float]]:
-    """Return rows (operation, its milliseconds, baseline, its milliseconds) at ``size`` records."""
+def recall(memory: Memory, sources: list[str]) -> tuple[float, float, tuple[float, float]]:
+    """Return recall@10 against a comparison with every vector, for programs and for queries, and what that costs."""
     import faiss
 
-    rng = random.Random(size)
-    records = list({one.id: one for one in (record(rng) for _ in range(size))}.values())
-    extra = [record(rng) for _ in range(2 * repeats + 2)]
-    embedder = default_embedder()
-    rows: list[tuple[str, float, str, float]] = []
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name) / "pool"
-        bare = bare_sqlite(Path(name) / "bare.sqlite", records)
-        flat = faiss.IndexFlatIP(embedder.dimension)
-        flat.add(embedder.embed([words(one.source) for one in records]))
-        with Memory.open(folder) as memory:
-            memory.commit_round("benchmark", 0, records)
-            for one in records[-200:]:
-                memory.record_plays(one.id, [float(rng.random() < 0.5) for _ in range(16)], hinted=False)
-                memory.record_plays(one.id, [float(rng.random() < 0.8) for _ in range(16)], hinted=True)
-            start = time.perf_counter()
-            memory.rebuild_index()
-            rebuild = 1000 * (time.perf_counter() - start)
-
-            def insert(i: int) -> None:
-                bare.execute("INSERT INTO bare VALUES (?, ?, ?)", (extra[i].id, "MadeUpEnv", extra[i].source))
-
-            insert_ms = median_ms(insert, repeats)
-            add_ms = median_ms(lambda i: memory.add(extra[i]), repeats)
-            rows.append(("add", add_ms, "INSERT", insert_ms))
-            keys = [rng.choice(records).id for _ in range(repeats + 1)]
-            select_ms = median_ms(
-                lambda i: bare.execute("SELECT source FROM bare WHERE id = ?", (keys[i],)).fetchone(), repeats
+    ids, vectors = memory.vectors()
+    flat = faiss.IndexFlatIP(vectors.shape[1])
+    flat.add(vectors)
+    shares = []
+    for texts in (sources, [f"{query} {word}" for query in _QUERIES for word in ("game", "puzzle", "now", "again")]):
+        embedded = default_embedder().embed([words(text) for text in texts])
+        _, places = flat.search(embedded, 10)
+        found = [{one.id for one, _ in memory.search(text, 10)} for text in texts]
+        shares.append(
+            float(
+                np.mean([len(one & {ids[place] for place in row}) / 10 for one, row in zip(found, places, strict=True)])
             )
-            rows.append(("get", median_ms(lambda i: memory.get(keys[i]), repeats), "SELECT one", select_ms))
-            window_ms = median_ms(
-                lambda i: bare.execute("SELECT source FROM bare ORDER BY rowid DESC LIMIT 200").fetchall(), repeats
+        )
+    return shares[0], shares[1], timed(lambda i: flat.search(embedded[i % len(embedded)][None], 10), 60)
+
+
+def measure(folder: Path, records: int, repeats: int) -> list[tuple[str, str]]:
+    """Return rows (what, how much) of the memory in ``folder``."""
+    rng = random.Random(99)
+    lines: list[tuple[str, str]] = []
+
+    def latency(name: str, pair: tuple[float, float]) -> None:
+        lines.append((name, f"{pair[0]:.2f} ms, p95 {pair[1]:.2f} ms"))
+
+    default_embedder()
+    import faiss  # noqa: F401
+
+    before = rss()
+    start = time.perf_counter()
+    with Memory.open(folder) as memory:
+        lines.append(("open", f"{1000 * (time.perf_counter() - start):.0f} ms"))
+        memory.search(_QUERIES[0])
+        lines.append(("open and first search", f"{1000 * (time.perf_counter() - start):.0f} ms"))
+        lines.append(("resident memory, index loaded", f"{rss() - before:.0f} MB more"))
+        size = len(memory)
+        known = memory.records(limit=repeats, newest_first=True)
+        extra = [record(rng) for _ in range(repeats)]
+        fresh = [program(rng) for _ in range(repeats)]
+        versions = [near_version(one.source, rng) for one in known]
+        latency("add", timed(lambda i: memory.add(extra[i]), repeats))
+        latency(
+            "record_plays (8)", timed(lambda i: memory.record_plays(extra[i].id, [1.0, 0.0] * 4, hinted=False), repeats)
+        )
+        latency("get", timed(lambda i: memory.get(known[i].id), repeats))
+        latency("duplicate_of, a new program", timed(lambda i: memory.duplicate_of(fresh[i]), repeats))
+        latency("duplicate_of, a near version", timed(lambda i: memory.duplicate_of(versions[i]), repeats))
+        latency("search", timed(lambda i: memory.search(_QUERIES[i % len(_QUERIES)], 10), repeats))
+        latency("search, of one skill", timed(lambda i: memory.search(_QUERIES[i % 10], 10, skill=SKILLS[1]), repeats))
+        for capacity in (200, size):
+            memory.capacity = capacity
+            latency(
+                f"exemplars, newest {capacity}",
+                timed(lambda i: memory.exemplars(SKILLS[i % 6], random.Random(i)), repeats),
             )
-            exemplars_ms = median_ms(lambda i: memory.exemplars(_SKILLS[0], random.Random(i)), repeats)
-            rows.append(("exemplars", exemplars_ms, "SELECT 200", window_ms))
-            names_ms = median_ms(lambda i: bare.execute("SELECT id, name FROM bare").fetchall(), min(repeats, 10))
-            rows.append(("ids", median_ms(lambda i: Memory.ids(folder), min(repeats, 10)), "SELECT id, name", names_ms))
-            all_ms = median_ms(lambda i: bare.execute("SELECT * FROM bare").fetchall(), 3)
-            rows.append(("records", median_ms(lambda i: memory.records(), 3), "SELECT *", all_ms))
-
-            vectors = embedder.embed([words(one.source) for one in extra])
-            flat_ms = median_ms(lambda i: flat.search(vectors[i : i + 1], 10), repeats)
-            texts = [f"find the {rng.choice(_SUBJECTS)} in the {rng.choice(_SUBJECTS)}" for _ in range(repeats + 1)]
-            rows.append(("search", median_ms(lambda i: memory.search(texts[i]), repeats), "FAISS search", flat_ms))
-            fresh = [program(rng) for _ in range(repeats + 1)]
-            rows.append(
-                ("duplicate_of", median_ms(lambda i: memory.duplicate_of(fresh[i]), repeats), "FAISS search", flat_ms)
+            latency(
+                f"negative, newest {capacity}",
+                timed(lambda i: memory.negative(SKILLS[i % 6], random.Random(i)), repeats),
             )
-
-        def first_search(i: int) -> None:
-            with Memory.open(folder) as opened:
-                opened.search(texts[i])
-
-        file = next(folder.glob("index-*"))
-        load_ms = median_ms(lambda i: np.fromfile(file, dtype=np.uint8), 5)
-        rows.append(("open + first search", median_ms(first_search, 5), "read the index file", load_ms))
+        found = [memory.duplicate_of(version) for version in versions]
+        right = sum(one is not None and one.id == of.id for one, of in zip(found, known, strict=True))
+        lines.append(("near versions recognised", f"{right} of {len(versions)}"))
+        alarms = sum(memory.duplicate_of(one) is not None for one in fresh)
+        lines.append(("new programs called duplicates", f"{alarms} of {len(fresh)}"))
+        programs, queries, flat = recall(memory, fresh[:100])
+        lines.append(("index", f"{memory.index_kind()}, recall@10 {programs:.3f} (programs), {queries:.3f} (queries)"))
+        latency("baseline: flat FAISS search", flat)
         start = time.perf_counter()
-        fill = faiss.IndexFlatIP(embedder.dimension)
-        fill.add(embedder.embed([words(one.source) for one in records]))
-        rows.append(("rebuild_index", rebuild, "embed + FAISS add", 1000 * (time.perf_counter() - start)))
-        bare.close()
-    return rows
+        memory.rebuild_index()
+        lines.append(("rebuild_index", f"{time.perf_counter() - start:.1f} s"))
+    latency("baseline: bare INSERT", bare_insert(folder, records, repeats, rng))
+    for name, pattern in (("database", "memory.sqlite"), ("index file", "index-*")):
+        total = sum(file.stat().st_size for file in folder.glob(pattern))
+        lines.append((name, f"{total / 1e6:.0f} MB ({total / size / 1e3:.1f} kB a record)"))
+    return lines
 
 
 def main() -> None:
-    """Print one Markdown table."""
+    """Print one Markdown table for each size."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--sizes", type=int, nargs="+", default=[100, 1000, 10_000])
-    parser.add_argument("--repeats", type=int, default=30)
+    parser.add_argument("--records", type=int, nargs="+", default=[1000, 10_000])
+    parser.add_argument("--repeats", type=int, default=200)
+    parser.add_argument("--jobs", type=int, default=1, help="processes that fill the memory")
+    parser.add_argument("--folder", type=Path, help="keep the memories here")
     options = parser.parse_args()
-    print("| records | operation | ms | baseline | ms | ratio |")
-    print("|---:|---|---:|---|---:|---:|")
-    for size in options.sizes:
-        for operation, ms, baseline, base in measure(size, options.repeats):
-            print(f"| {size} | {operation} | {ms:.2f} | {baseline} | {base:.3f} | {ms / base:.1f} |", flush=True)
+    with tempfile.TemporaryDirectory() as temporary:
+        for records in options.records:
+            folder = (options.folder or Path(temporary)) / str(records)
+            print(f"\n| {records} records | |\n|---|---:|")
+            if not (folder / "memory.sqlite").exists():
+                seconds = fill(folder, records, options.jobs)
+                print(f"| filled by {options.jobs} process(es) | {seconds:.0f} s |", flush=True)
+            for name, value in measure(folder, records, options.repeats):
+                print(f"| {name} | {value} |", flush=True)
 
 
 if __name__ == "__main__":

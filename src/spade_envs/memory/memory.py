@@ -301,6 +301,11 @@ class Memory:
         kept = [place for place, id in enumerate(ids) if id in live]
         return [ids[place] for place in kept], vectors[kept]
 
+    def index_kind(self) -> str:
+        """Return how searches are made now: ``flat`` (each record is compared) or ``ivf`` (cells; see ``ann.py``)."""
+        with self._store.database.lock:
+            return self._resemblance.index().kind
+
     def rebuild_index(self) -> None:
         """Make the vector index anew from the database and save it."""
         self._store.database.require_writable()

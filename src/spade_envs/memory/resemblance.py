@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -78,7 +76,8 @@ class Resemblance:
             list(hits),
             _TWINS if literals else 1,
         )
-        sketch = mine.literal if literals else mine.plain
+        elements = mine.literal if literals else mine.plain
+        sketch = signature.sketch(elements)
         sketches = [signature.from_bytes(data) for _, data in found]
         best: Duplicate | None = None
         estimates = signature.overlaps(sketch, sketches)
@@ -87,7 +86,7 @@ class Resemblance:
             if overlap < min_overlap - signature.MARGIN or (best and overlap < best.overlap - signature.MARGIN):
                 break
             if not signature.is_exact(sketch, sketches[place]):
-                overlap = self._settled(source, id, overlap, literals)
+                overlap = self._settled(elements, id, overlap, literals)
             if overlap >= min_overlap and (best is None or overlap > best.overlap):
                 best = Duplicate(id, hits.get(id, 0.0), overlap)
                 if overlap == 1.0:
@@ -160,14 +159,10 @@ class Resemblance:
         assert self._vectors is not None
         self._vectors.add(ids, words)
 
-    def _settled(self, source: str, id: str, estimate: float, literals: bool) -> float:
+    def _settled(self, mine: signature.Elements, id: str, estimate: float, literals: bool) -> float:
         """Return the exact overlap; the estimate where the other source was dropped."""
         found = self._store.by_ids([id])
         if not found:
             return estimate
-        return lexical.overlap(_shingles(source, literals), _shingles(found[0].source, literals))
-
-
-@lru_cache(maxsize=64)
-def _shingles(source: str, literals: bool) -> Counter[int]:
-    return lexical.shingles(source, literals=literals)
+        theirs = signature.elements(lexical.tokens(found[0].source, literals=literals))
+        return signature.overlap(mine, theirs)

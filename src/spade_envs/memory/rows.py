@@ -31,7 +31,8 @@ class Signed:
         """Compute them."""
         one = signature.sign(record.source)
         words = text(signature.text_of(record))
-        stored = (signature.to_bytes(one.plain), signature.to_bytes(one.literal), words)
+        sketches = [signature.to_bytes(signature.sketch(elements)) for elements in (one.plain, one.literal)]
+        stored = (sketches[0], sketches[1], words)
         return cls(one.fingerprint, one.literal_fingerprint, stored)
 
 

@@ -21,6 +21,7 @@ from ..record import EnvironmentRecord
 from . import lexical
 
 Sketch = NDArray[np.uint32]
+Elements = NDArray[np.uint64]
 
 SKETCH = 256
 """Hashes kept of a program."""
@@ -37,14 +38,14 @@ class Signature:
 
     fingerprint: str
     literal_fingerprint: str
-    plain: Sketch
-    literal: Sketch
+    plain: Elements
+    literal: Elements
 
 
 def sign(source: str) -> Signature:
     """Return the signature of a program."""
     plain, literal = lexical.token_pair(source)
-    return Signature(lexical.digest(plain), lexical.digest(literal), sketch(plain), sketch(literal))
+    return Signature(lexical.digest(plain), lexical.digest(literal), elements(plain), elements(literal))
 
 
 def text_of(record: EnvironmentRecord) -> str:
@@ -52,8 +53,13 @@ def text_of(record: EnvironmentRecord) -> str:
     return lexical.words(f"{record.skill}\n{record.name}\n{record.source}")
 
 
-def sketch(tokens: Sequence[str]) -> Sketch:
-    """Return the least ``SKETCH`` hashes of the runs of ``lexical.SHINGLE`` tokens, ascending.
+def sketch(of: Elements) -> Sketch:
+    """Return the upper halves of the least ``SKETCH`` hashes, ascending."""
+    return np.unique((of >> np.uint64(32)).astype(np.uint32))[:SKETCH]
+
+
+def elements(tokens: Sequence[str]) -> Elements:
+    """Return the hashes of the runs of ``lexical.SHINGLE`` tokens, ascending.
 
     Equal runs are numbered, so that a multiset becomes a set. A shorter program is one run.
     """
@@ -66,8 +72,13 @@ def sketch(tokens: Sequence[str]) -> Sketch:
     starts = np.concatenate([[True], runs[1:] != runs[:-1]])
     places = np.arange(len(runs))
     copies = places - np.maximum.accumulate(np.where(starts, places, 0))
-    elements = _mixed(runs + copies.astype(np.uint64) * _MULTIPLIER) >> np.uint64(32)
-    return np.unique(elements.astype(np.uint32))[:SKETCH]
+    return np.unique(_mixed(runs + copies.astype(np.uint64) * _MULTIPLIER))
+
+
+def overlap(one: Elements, other: Elements) -> float:
+    """Return the Jaccard index of two programs, in [0, 1]."""
+    both = len(np.intersect1d(one, other, assume_unique=True))
+    return both / (len(one) + len(other) - both)
 
 
 def overlaps(mine: Sketch, others: Sequence[Sketch]) -> NDArray[np.float64]:

@@ -11,8 +11,8 @@ import spade_envs
 ROOT = Path(spade_envs.__file__).parent
 ORDER = (
     *("terminal", "tool_schema", "contract", "verify", "answers", "returns", "laps", "record", "sandbox", "source_text"),
-    *("validation", "batching", "memory", "spaces", "corpus", "models", "tool_calls", "episode", "stepping", "page", "env"),
-    *("vector", "registration", "designer", "play", "streaming", "players", "calibration", "pools", "cli"),
+    *("models", "validation", "batching", "memory", "spaces", "corpus", "tool_calls", "episode", "stepping", "page"),
+    *("env", "vector", "registration", "designer", "play", "streaming", "players", "calibration", "pools", "cli"),
 )
 
 

@@ -13,6 +13,7 @@ from spade_envs.cli.console import IsolationOption, JsonOption, check_isolation,
 
 if TYPE_CHECKING:
     from spade_envs.validation.fix_files import FileFix
+    from spade_envs.validation.judge import Judge
     from spade_envs.validation.pool import Verdict
 
 
@@ -36,6 +37,16 @@ def validate(
     strict_contradictions: Annotated[
         bool, typer.Option("--strict-contradictions", help="Exit code 1 if two programs contradict each other.")
     ] = False,
+    judge: Annotated[
+        str | None,
+        typer.Option(
+            "--judge", metavar="MODEL", help="A model that reads each admitted program: nano, hf:…, openai:…."
+        ),
+    ] = None,
+    judge_refuses: Annotated[
+        bool, typer.Option("--judge-refuses", help="With --judge: what the model disagrees with is refused.")
+    ] = False,
+    base_url: Annotated[str | None, typer.Option(help="With --judge: the endpoint of openai:<model>.")] = None,
     isolation: IsolationOption = "full",
     as_json: JsonOption = False,
 ) -> None:
@@ -44,6 +55,8 @@ def validate(
     Programs are read and reported one at a time, so a pool may be of any size. Exit code 1 if any is refused.
 
     Example: `spade validate my_envs/ -v`
+
+    A model as judge: `spade validate my_envs/ --judge openai:my-model --base-url http://localhost:8000/v1`
 
     A large pool, to go on with after a kill: `spade validate pool/ -q -j 4 -o reports.jsonl --resume`
     """
@@ -57,15 +70,22 @@ def validate(
         raise ValueError("--resume needs --output FILE.jsonl, where the reports of the killed run are")
     if in_place and not fix:
         raise ValueError("--in-place is for --fix")
+    if judge is None and (judge_refuses or base_url is not None):
+        raise ValueError("--judge-refuses and --base-url are for --judge MODEL")
     level, allow = check_isolation(isolation), ("numpy",) if numpy else ()
     config = ValidationConfig(require_proof=require_proof)
     total = count_sources(paths)
     tally, contradicted = Tally(), 0
     fixes: dict[str, FileFix] = {}  # of programs that are under way
     with ExitStack() as stack:
-        log = None
+        log, reader = None, None
+        key = configuration_key(config, allow)
+        if judge is not None:
+            reader = _judge(judge, base_url, refuses=judge_refuses)
+            stack.callback(reader.model.close)
+            key += reader.key
         if output is not None:
-            log = stack.enter_context(ReportLog(output, configuration_key(config, allow), resume=resume))
+            log = stack.enter_context(ReportLog(output, key, resume=resume))
             if len(log) and not as_json:
                 err.print(f"{len(log)} reports are in {shown(str(output))} already")
         write = stack.enter_context(json_list()) if as_json else None
@@ -87,6 +107,7 @@ def validate(
             allow=allow,
             config=config,
             log=log,
+            judge=reader,
         )
         for verdict in verdicts:
             tally.add(verdict.label, verdict.report)
@@ -103,7 +124,17 @@ def validate(
         if tally.total > 1 and (table := tally.table()):
             out.print(f"\n{shown(table)}\n")
         out.print(shown(tally.summary()))
+    if reader is not None:
+        err.print(shown(reader.summary()))
     raise typer.Exit(1 if tally.refused or (strict_contradictions and contradicted) else 0)
+
+
+def _judge(model: str, base_url: str | None, *, refuses: bool) -> Judge:
+    from spade_envs.models import load_model
+    from spade_envs.validation import Severity
+    from spade_envs.validation.judge import Judge
+
+    return Judge(load_model(model, base_url=base_url), severity=Severity.REFUSE if refuses else Severity.WARN)
 
 
 def _entry(verdict: Verdict, mended: FileFix | None) -> dict[str, Any]:

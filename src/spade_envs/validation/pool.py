@@ -12,6 +12,7 @@ from spade_envs.sandbox.types import IsolationLevel
 from spade_envs.validation.config import ValidationConfig
 from spade_envs.validation.contradiction import PROBE, ContradictionIndex, confirm
 from spade_envs.validation.finding import Finding, Report
+from spade_envs.validation.judge import Judge
 from spade_envs.validation.lanes import Task, validate_in_order
 from spade_envs.validation.report_log import ReportLog
 
@@ -40,6 +41,7 @@ def validate_pool(
     allow: Sequence[str] = (),
     config: ValidationConfig | None = None,
     log: ReportLog | None = None,
+    judge: Judge | None = None,
 ) -> Iterator[Verdict]:
     """Validate (label, source) pairs in their order, holding few of them at a time.
 
@@ -51,6 +53,7 @@ def validate_pool(
         allow: opt-in modules.
         config: seeds, bounds and thresholds.
         log: where reports are kept as they come; programs that have one there are not run again.
+        judge: a model that reads the admitted programs, if any.
 
     Raises:
         SandboxError: if the sandbox itself fails. Reports up to then are in the log.
@@ -68,7 +71,7 @@ def validate_pool(
         sandbox = stack.enter_context(Sandbox(minimum_isolation=isolation))
         results = validate_in_order(work(), jobs=jobs, isolation=isolation, allow=allow, config=config)
         stack.callback(results.close)
-        for (label, source, known), new in results:
+        for (label, source, known), new in judge.reviewed(results, sandbox=sandbox, allow=allow) if judge else results:
             report = known or new
             assert report is not None
             findings = [finding for finding in report.findings if finding.probe != PROBE]

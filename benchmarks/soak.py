@@ -72,7 +72,7 @@ def _start_unrestricted(descriptor: int, log: object, _optional: object) -> subp
     product = str(Path(process.__file__).resolve().parent)
     path = [entry for entry in sys.path if os.path.isabs(entry) and os.path.exists(entry)]
     return subprocess.Popen(
-        [sys.executable, "-s", "-P", str(OPEN_BOOTSTRAP), "full", str(descriptor), str(os.getpid()), product, *path],
+        [sys.executable, "-s", "-P", str(OPEN_BOOTSTRAP), "full", str(descriptor), str(os.getpid()), product, "", *path],
         pass_fds=[descriptor],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,

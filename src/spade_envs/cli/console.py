@@ -92,8 +92,8 @@ def check_isolation(level: str) -> Any:
     Raises:
         ValueError: otherwise, naming the levels.
     """
-    if level not in ("full", "partial", "static"):
-        raise ValueError(f"--isolation must be full, partial or static, got {level!r}")
+    if level not in ("full", "wasi", "partial", "static"):
+        raise ValueError(f"--isolation must be full, wasi, partial or static, got {level!r}")
     return level
 
 

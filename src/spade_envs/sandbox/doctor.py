@@ -9,13 +9,15 @@ from typing import Any
 from spade_envs.sandbox import landlock
 from spade_envs.sandbox.pool import Sandbox
 from spade_envs.sandbox.types import Limits, SandboxError
+from spade_envs.sandbox.wasi import runtime
 
 
 def describe() -> dict[str, Any]:
     """Start a real worker, ask it which layers it installed, and return a JSON-safe summary. Never raises.
 
     Keys: ``level`` ("full", "partial", "static", or "none" when no worker starts), ``layers`` (layer → "on" or the
-    reason why it is off), ``missing`` (those that are off), ``error``, ``system``, ``kernel``, ``machine``,
+    reason why it is off), ``missing`` (those that are off), ``wasi`` ("installed", or what is missing for isolation
+    under WebAssembly), ``error``, ``system``, ``kernel``, ``machine``,
     ``landlock_abi``, ``python``, ``executable``, ``memory_mb`` (default limit of one program), ``advice``.
     """
     level, layers, missing, error = "none", {}, {}, ""
@@ -30,6 +32,7 @@ def describe() -> dict[str, Any]:
         "level": level,
         "layers": layers,
         "missing": missing,
+        "wasi": runtime.missing() or "installed",
         "error": error,
         "system": platform.system(),
         "kernel": platform.release(),
@@ -50,7 +53,8 @@ def _advice(level: str) -> str:
     if platform.system() != "Linux":
         return (
             f"{platform.system()} has neither seccomp nor Landlock: run generated code in a Linux container or virtual "
-            f'machine, or accept less with minimum_isolation="{level}"'
+            "machine, or under WebAssembly (pip install 'spade-envs[wasi]', then minimum_isolation=\"wasi\"), or accept "
+            f'less with minimum_isolation="{level}"'
         )
     return (
         "a layer is missing: use a kernel from 5.13 with Landlock enabled, and a container that does not forbid "

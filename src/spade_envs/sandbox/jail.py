@@ -22,9 +22,11 @@ from spade_envs.sandbox.libc import last_error, libc
 from spade_envs.sandbox.types import IsolationLevel
 
 LINUX = sys.platform.startswith("linux")
+MACOS = sys.platform == "darwin"
 LAYERS = (
     "descriptors",
     "rlimits",
+    "memory",
     "death_signal",
     "capabilities",
     "no_new_privs",
@@ -32,13 +34,16 @@ LAYERS = (
     "landlock",
     "seccomp",
 )
-"""Every layer, in the order of installation."""
+"""Every layer of full isolation, in the order of installation."""
+SEATBELT = "seatbelt"
+"""The layer that macOS adds."""
 VIRTUAL_MACHINE = "webassembly"
 """The layer that an interpreter under WebAssembly adds to what there is of the others."""
 
 _PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_SET_NO_NEW_PRIVS = 1, 4, 38
 _CAPSET = {"x86_64": 126, "aarch64": 91}
 _LINUX_CAPABILITY_VERSION_3 = 0x20080522
+_PURE_COMPUTATION, _SANDBOX_NAMED = b"pure-computation", 1
 _RANK: dict[IsolationLevel, int] = {"static": 0, "partial": 1, "wasi": 2, "full": 3}
 
 
@@ -76,11 +81,10 @@ def _address_space() -> int:
         return int(statm.read().split()[0]) * os.sysconf("SC_PAGE_SIZE")
 
 
-def _limit_resources(base: int, memory_bytes: int, cpu_seconds: int) -> None:
+def _limit_resources(cpu_seconds: int) -> None:
     import resource  # not on Windows
 
     wanted = {
-        "AS": base + memory_bytes,
         "CPU": cpu_seconds,
         "FSIZE": 0,
         "CORE": 0,
@@ -101,6 +105,12 @@ def _limit_resources(base: int, memory_bytes: int, cpu_seconds: int) -> None:
             refused.append(f"{name}: {error}")
     if refused:
         raise OSError(errno.EPERM, "; ".join(refused))
+
+
+def _limit_memory(size: int) -> None:
+    import resource
+
+    resource.setrlimit(resource.RLIMIT_AS, (size, size))
 
 
 def _no_more_descriptors() -> None:
@@ -138,12 +148,22 @@ def _seccomp() -> None:
     raise OSError(errno.EIO, "installed, but open() still works")
 
 
+def _seatbelt() -> None:
+    """Install macOS's ready-made profile without files, network and processes, see sandbox_init(3)."""
+    import ctypes
+
+    message = ctypes.c_char_p()
+    if libc().sandbox_init(_PURE_COMPUTATION, _SANDBOX_NAMED, ctypes.byref(message)) != 0:
+        raise OSError(errno.EPERM, (message.value or b"refused").decode("utf-8", "replace"))
+
+
 def warm() -> None:
     """Load what :func:`lock_down` needs, so that a fork does not have to."""
     with contextlib.suppress(ImportError):
         import resource  # noqa: F401
-    if LINUX:
+    if LINUX or MACOS:
         libc()
+    if LINUX:
         with contextlib.suppress(OSError):
             seccomp.allow_list(platform.machine())
 
@@ -167,7 +187,8 @@ def lock_down(*, keep: int, parent: int, memory_mb: int, cpu_seconds: int) -> di
 
     installers: dict[str, Callable[[], object]] = {
         "descriptors": lambda: _close_descriptors(keep),
-        "rlimits": lambda: _limit_resources(base, memory_mb << 20, cpu_seconds),
+        "rlimits": lambda: _limit_resources(cpu_seconds),
+        "memory": linux_only(lambda: _limit_memory(base + (memory_mb << 20))),
         "death_signal": linux_only(lambda: _die_with_parent(parent)),
         "capabilities": linux_only(_drop_capabilities),
         "no_new_privs": linux_only(lambda: _prctl(_PR_SET_NO_NEW_PRIVS, 1)),
@@ -175,12 +196,17 @@ def lock_down(*, keep: int, parent: int, memory_mb: int, cpu_seconds: int) -> di
         "landlock": linux_only(landlock.deny_all),
         "seccomp": linux_only(_seccomp),
     }
+    if MACOS:
+        installers[SEATBELT] = _seatbelt
     layers: dict[str, str] = {}
-    for name in LAYERS:
+    for name, install in installers.items():
         try:
-            installers[name]()
-        except (OSError, ValueError, ImportError) as error:
+            install()
+        except (OSError, ValueError, ImportError, AttributeError) as error:
             layers[name] = str(error) or type(error).__name__
         else:
             layers[name] = "on"
+    if not LINUX:  # elsewhere no layer needs a descriptor after this: no file can be opened any more
+        with contextlib.suppress(OSError, ValueError, ImportError):
+            _no_more_descriptors()
     return layers

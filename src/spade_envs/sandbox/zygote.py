@@ -8,6 +8,7 @@ the system has them; ``["kill", pid]`` → ``[pid]``; ``["status", pid]`` → ``
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import os
 import select
@@ -53,12 +54,12 @@ class Zygote:
             ready = poll.poll(_WATCH_SECONDS * 1000)
             self._reap()
             if os.getppid() != self._parent:
-                os._exit(0)
+                self._end()
             if not ready:
                 continue
             message, descriptors, _, _ = socket.recv_fds(self._control, MAX_MESSAGE, 1)
             if not message:
-                os._exit(0)
+                self._end()
             name, *arguments = msgpack.unpackb(message)
             if name == "fork":
                 self._fork(descriptors[0], *arguments)
@@ -73,7 +74,14 @@ class Zygote:
         try:
             socket.send_fds(self._control, [msgpack.packb(message)], descriptors or [])
         except OSError:  # the caller went away
-            os._exit(0)
+            self._end()
+
+    def _end(self) -> NoReturn:
+        """End with every worker; where there is a death signal, the kernel does the same."""
+        for pid in self._children:
+            with contextlib.suppress(OSError):
+                os.kill(pid, signal.SIGKILL)
+        os._exit(0)
 
     def _fork(self, descriptor: int, limits: list[Any], minimum: Any) -> None:
         me = os.getpid()

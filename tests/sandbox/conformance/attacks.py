@@ -58,6 +58,7 @@ ATTACKS: dict[str, Attack] = {
     **_refused(
         "processes",
         fork="if os.fork() == 0: os._exit(0)",
+        fork_bomb="while True: os.fork()",
         execute="os.execv('/bin/true', ['true'])",
         spawn="os.posix_spawn('/bin/true', ['true'], {})",
     ),
@@ -65,6 +66,7 @@ ATTACKS: dict[str, Attack] = {
         "signals",
         kill_the_parent="os.kill(os.getppid(), 0)",
         kill_everything="os.kill(-1, 0)",
+        stop_itself="os.kill(os.getpid(), signal.SIGSTOP)",
         kill_a_thread="syscall('tgkill', os.getppid(), os.getppid(), 0)",
         handle_of_a_process="syscall('pidfd_open', os.getppid(), 0)",
     ),
@@ -76,6 +78,7 @@ ATTACKS: dict[str, Attack] = {
     **_refused(
         "shared memory",
         system_v="syscall('shmget', 0, 4096, 0o1777)",
+        posix="syscall('mq_open', b'/x', 0o102, 0o600, 0)",
         memory_file="os.memfd_create('x')",
         secret_memory_file="syscall('memfd_secret', 0)",
     ),
@@ -112,6 +115,9 @@ ATTACKS: dict[str, Attack] = {
     "raise a limit": Attack(
         "own limits", "resource.setrlimit(resource.RLIMIT_NOFILE, (100, 100))", "ProgramRaised: ValueError: not allowed"
     ),
+    "raise the limit of memory": Attack(
+        "own limits", "resource.setrlimit(resource.RLIMIT_AS, (-1, -1))", "ProgramRaised: ValueError: not allowed"
+    ),
     "environment": Attack("caller", "result = 'SPADE_TEST_TOKEN' in os.environ", "value: False"),
     "environment of the zygote": Attack("caller", "result = open(f'/proc/{os.getppid()}/environ').read()", NO_HANDLE),
     "command line of the caller": Attack(
@@ -134,6 +140,13 @@ ATTACKS: dict[str, Attack] = {
     ),
     "loop": Attack("time", "while True: pass", TIMEOUT),
     "one long call into C": Attack("time", "sum(range(10**13))", TIMEOUT),
+    "regular expression": Attack("time", "import re\nre.match('(a+)+$', 'a' * 60 + 'b')", TIMEOUT),
+    "generator that will not close": Attack(
+        "time",
+        "def stubborn():\n    while True:\n        try: yield\n        except BaseException: pass\n"
+        "kept = stubborn()\nnext(kept)\nkept.close()\nwhile True: pass",
+        f"{TIMEOUT}|ProgramRaised: RuntimeError",
+    ),
     "sleep": Attack("time", "import time\ntime.sleep(1000)", TIMEOUT),
     "signals switched off": Attack("time", "signal.signal(signal.SIGPROF, signal.SIG_IGN)\nwhile True: pass", TIMEOUT),
     "signals blocked": Attack(
@@ -175,6 +188,20 @@ ATTACKS: dict[str, Attack] = {
     "half a frame, then death": Attack("wire", FORGE + ANSWER + "os.write(wire, frame[:-2])\nos._exit(0)", DIED),
     "an answer too many": Attack("truth", FORGE + ANSWER + "os.write(wire, frame * 2)\nos._exit(0)", FORGED),
     "an endless stream": Attack("wire", FORGE + "while True: os.write(wire, bytes(1 << 16))", FORGED),
+    "a frame byte by byte": Attack(
+        "wire",
+        FORGE + "os.write(wire, struct.pack('<I', 60000))\n"
+        "while True:\n    os.write(wire, b'\\x91')\n    sum(range(20000))",
+        TIMEOUT,
+    ),
+    "a frame of lists in lists": Attack(
+        "wire",
+        FORGE + "os.write(wire, struct.pack('<I', 100000) + b'\\x91' * 100000)\nos._exit(0)",
+        FORGED,
+    ),
+    "a header of a billion items": Attack(
+        "wire", FORGE + "os.write(wire, struct.pack('<I', 5) + b'\\xdd' + b'\\x40' * 4)\nos._exit(0)", FORGED
+    ),
     "values of other types": Attack(
         "wire",
         FORGE + "body = msgpack.packb([0, ['forged', 'much', 1, 0, []]])\n"

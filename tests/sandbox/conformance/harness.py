@@ -12,9 +12,13 @@ import sys
 import time
 from pathlib import Path
 
+if sys.argv[1].endswith("macOS"):
+    sys.platform = "darwin"  # the caller too does without what Linux adds
+
 from attacks import ATTACKS
 
 from spade_envs.sandbox import Limits, ProgramError, Sandbox, process
+from spade_envs.sandbox.wasi.process import WasiZygoteProcess
 
 LIMITS = Limits(soft_seconds=0.15, hard_seconds=0.25, load_seconds=1.0, memory_mb=96)
 PROGRAM = '''
@@ -38,7 +42,10 @@ def start(descriptor, log, optional):
     path = [entry for entry in sys.path if os.path.isabs(entry) and os.path.exists(entry)]
     script = str(here / "open_bootstrap.py")
     return subprocess.Popen(
-        [sys.executable, "-s", "-P", script, sys.argv[1], str(descriptor), str(os.getpid()), str(product), *path],
+        [
+            *(sys.executable, "-s", "-P", script, sys.argv[1], str(descriptor), str(os.getpid()), str(product)),
+            *(" ".join(optional), *path),
+        ],
         pass_fds=[descriptor],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
@@ -80,11 +87,12 @@ def children(pid):
 
 
 def main():
-    process.ZygoteProcess._start = staticmethod(start)
+    process.ZygoteProcess._start = WasiZygoteProcess._start = staticmethod(start)
+    minimum = "wasi" if sys.argv[1].startswith("wasi") else "static"
     os.environ["SPADE_TEST_TOKEN"] = "a secret of the caller"
     inherited = os.open("/", os.O_RDONLY)
     os.set_inheritable(inherited, True)
-    with Sandbox(LIMITS, minimum_isolation="static") as sandbox:
+    with Sandbox(LIMITS, minimum_isolation=minimum) as sandbox:
         innocent = sandbox.open(INNOCENT)
         found = {name: outcome(sandbox, attack.statements) for name, attack in ATTACKS.items()}
         answer = play(innocent)
@@ -95,7 +103,16 @@ def main():
         while children(zygote) and time.monotonic() < until:
             time.sleep(0.05)
         left = len(children(zygote))
-    report = {"level": isolation.level, "missing": sorted(isolation.missing), "left": left, "innocent": answer}
+    written = sorted(Path("/tmp").glob("pwned*"))
+    for path in written:
+        path.rmdir() if path.is_dir() and not path.is_symlink() else path.unlink()
+    report = {
+        "written": list(map(str, written)),
+        "level": isolation.level,
+        "missing": sorted(isolation.missing),
+        "left": left,
+        "innocent": answer,
+    }
     print(json.dumps({"outcomes": found, **report}))
 
 

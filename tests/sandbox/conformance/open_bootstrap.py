@@ -51,6 +51,7 @@ SYSCALLS = {
         "memfd_secret": 447,
         "personality": 135,
         "sendmsg": 46,
+        "mq_open": 240,
     },
     "aarch64": {
         "ptrace": 117,
@@ -78,6 +79,7 @@ SYSCALLS = {
         "memfd_secret": 447,
         "personality": 92,
         "sendmsg": 211,
+        "mq_open": 180,
     },
 }
 
@@ -136,14 +138,42 @@ def run(source):
     return names["AttackEnv"]
 
 
+def pretend_macos():
+    """Take away what Linux adds, before the product is imported."""
+    sys.platform = "darwin"
+    del os.pidfd_open
+
+
+def serve_wasi(descriptor, parent, options):
+    """The same for the interpreter under WebAssembly: its guest gets one module more, which opens it up."""
+    import marshal
+
+    from spade_envs.sandbox.wasi import runtime, server
+
+    def opened_bundle():
+        modules = marshal.loads(bundle())
+        modules["spade_envs.sandbox.wasi.closed"] = modules["spade_envs.sandbox.wasi.guest"]
+        modules["spade_envs.sandbox.wasi.guest"] = (False, Path(__file__).with_name("open_guest.py").read_text())
+        return marshal.dumps(modules)
+
+    bundle, runtime.bundle = runtime.bundle, opened_bundle
+    server.main(descriptor, parent, options.split())
+
+
 def _main():
-    level, descriptor, parent, here = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), Path(sys.argv[4])
-    sys.path += [str(Path(__file__).parent), *sys.argv[5:]]
+    level, descriptor, parent, here, options = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), *sys.argv[4:6]
+    here = Path(here)
+    sys.path += [str(Path(__file__).parent), *sys.argv[6:]]
     for name, folder in (("spade_envs", here.parent), ("spade_envs.sandbox", here)):
         sys.modules[name] = package = types.ModuleType(name)
         package.__path__ = [str(folder)]
+    if level.endswith("macOS"):
+        pretend_macos()
     import levels
 
+    if level.startswith("wasi"):
+        levels.take_on(level)
+        serve_wasi(descriptor, parent, options)
     global loader
     from spade_envs.sandbox import loader, zygote
 

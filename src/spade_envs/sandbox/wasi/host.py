@@ -49,7 +49,7 @@ class Machine:
         environment: its variables.
         read: called with a size; returns bytes of the stream, none at its end.
         write: called with bytes for the stream; returns how many were taken.
-        say: called with what the guest writes to its standard output and error.
+        say: called with what the guest writes to its standard output and error; returns whether there are any.
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class Machine:
         environment: dict[str, str],
         read: Callable[[int], bytes],
         write: Callable[[bytes], int],
-        say: Callable[[bytes], object],
+        say: Callable[[bytes], bool],
     ) -> None:
         import wasmtime
 
@@ -196,7 +196,8 @@ class Machine:
         for pointer, size in self._vectors(vectors, count):
             data = self._load(pointer, size)
             if descriptor in _MESSAGES:
-                self._say(data)
+                if not self._say(data):
+                    return BAD_DESCRIPTOR
                 done += size
                 continue
             taken = self._write(data)

@@ -20,9 +20,7 @@ SHA256 = "e5dc5a398b07b54ea8fdb503bf68fb583d533f10ec3f930963e02b9505f7a763"
 """Of CPython 3.12.0 for WASI as built by WebAssembly Language Runtimes; another file is not run."""
 VERSION = "3.12.0"
 
-_OUTSIDE = ("verify", "contract", "answers")  # modules of spade_envs that programs can import by another name
 _LIBRARIES = ("msgpack", "RestrictedPython")
-_HOST_ONLY = {"bootstrap", "default", "doctor", "exchange", "pool", "process", "processes", "starting"}
 
 
 def missing() -> str:
@@ -87,15 +85,17 @@ def _is_ours(path: Path) -> bool:
 
 def bundle() -> bytes:
     """Return the modules that the guest imports, as ``marshal`` of name → (is a package, source)."""
-    modules: dict[str, tuple[bool, str]] = {"spade_envs": (True, "")}
+    modules: dict[str, tuple[bool, str]] = {}
     here = Path(__file__).resolve().parent
-    for package, folder in (("spade_envs.sandbox", here.parent), ("spade_envs.sandbox.wasi", here)):
+    for package, folder in (
+        ("spade_envs", here.parents[1]),  # what programs import by another name, and what that needs
+        ("spade_envs.sandbox", here.parent),
+        ("spade_envs.sandbox.wasi", here),
+    ):
         modules[package] = (True, "")
         for path in folder.glob("*.py"):
-            if path.stem not in _HOST_ONLY and path.stem != "__init__":
+            if path.stem != "__init__":
                 modules[f"{package}.{path.stem}"] = (False, path.read_text(encoding="utf-8"))
-    for name in _OUTSIDE:
-        modules[f"spade_envs.{name}"] = (False, (here.parents[1] / f"{name}.py").read_text(encoding="utf-8"))
     for library in _LIBRARIES:
         spec = importlib.util.find_spec(library)
         if spec is None or spec.origin is None:

@@ -55,11 +55,12 @@ class _Stream:
         """Write to the caller; before there is one, nowhere."""
         return os.write(self._socket, data) if self.in_worker else len(data)
 
-    def say(self, text: bytes) -> None:
-        """Show what the guest prints while it starts."""
+    def say(self, text: bytes) -> bool:
+        """Show what the guest prints while it starts; a worker has no other stream."""
         if not self.in_worker:
             with contextlib.suppress(OSError):
                 os.write(2, text)
+        return not self.in_worker
 
     def _serve(self) -> None:
         gc.collect()

@@ -119,4 +119,33 @@ def test_normal_forms() -> None:
 def test_the_code_fingerprint_sees_code_only() -> None:
     plain = 'x = "one"  # a\ny = f\'{x}\' + """two\n"three" """\n'
     assert code_fingerprint(plain) == code_fingerprint("x='eins'\ny = f\"{x!r}\" + '''zwei''' # b")
-    assert code_fingerprint(plain) != code_fingerprint(plain.replace("y =", "z ="))
+    assert code_fingerprint(plain) != code_fingerprint(plain.replace("+", "-"))
+
+
+def test_names_of_its_own_do_not_tell_codes_apart() -> None:
+    plain = "def f(self, xs):\n    self.best = max(xs, key=self.rank)\n    return random.choice(xs)"
+    renamed = "def g(self, ys):\n    self.top = max(ys, key=self.order)\n    return random.choice(ys)"
+    assert code_fingerprint(plain) == code_fingerprint(renamed)
+    for other in (
+        renamed.replace("max", "min"),
+        renamed.replace("choice", "sample"),
+        renamed.replace("return random.choice(ys)", "return random.choice(self.top)"),
+    ):
+        assert code_fingerprint(plain) != code_fingerprint(other)
+
+
+def test_renamed_programs_with_another_task_contradict_each_other(sandbox: Sandbox) -> None:
+    other = program("smallest", "max(self.numbers)").replace("numbers", "values").replace("right", "wanted")
+    (finding,) = contradictions(sandbox, LARGEST, other)
+    assert finding.evidence["kind"] == "statements"
+
+
+def test_markup_and_punctuation_do_not_tell_statements_apart(sandbox: Sandbox) -> None:
+    assert normalise_text("## Task\n**Sum** of `3, 4`?  Answer:") == normalise_text(
+        "task: sum of 3, 4 - answer.".replace(" -", "?")
+    )
+    for left, right in (("3 - 4", "3 + 4"), ("3.5", "35"), ("-3", "3"), ("1, 2", "12")):
+        assert normalise_text(left) != normalise_text(right)
+    marked = SMALLEST.replace('f"Give the largest of {self.numbers}."', 'f"**Give** the `largest` of {self.numbers}!"')
+    (finding,) = contradictions(sandbox, LARGEST, marked)
+    assert finding.evidence["kind"] == "answers"

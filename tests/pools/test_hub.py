@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from hub_server import TOKEN, FakeHub, matching, serving
-from pool_programs import bring, held
+from pool_programs import bring, held, program
 
 from spade_envs.memory import Memory
-from spade_envs.pools import ExportFilter, PoolError, export_memory, hub
+from spade_envs.pools import ExportFilter, PoolError, export_memory, hub, open_pool
 
 pytest.importorskip("huggingface_hub")
 
@@ -72,3 +73,15 @@ def test_refusals_are_explained_and_say_no_token(
 def test_names_that_are_no_dataset(name: str, tmp_path: Path) -> None:
     with pytest.raises(PoolError, match="expected OWNER/NAME"):
         hub.fetch(name, tmp_path)
+
+
+def test_where_a_program_was_fetched_from_is_kept(server: FakeHub, tmp_path: Path) -> None:
+    server.datasets["me/raw"], server.private["me/raw"] = {"a.py": program(2).encode()}, False
+    server.datasets["me/raw"]["README.md"] = b"---\nlicense: mit\n---\n"
+    server.datasets["me/raw"]["notes.bin"] = b"not wanted"
+    folder = hub.fetch("me/raw", tmp_path / "raw", endpoint=server.address)
+    assert sorted(file.name for file in folder.iterdir() if file.is_file()) == ["README.md", "a.py"]
+    bring(dataclasses.replace(open_pool(folder), origin="hf:me/raw"), tmp_path / "m")
+    (stored,) = held(tmp_path / "m")
+    assert stored.record.meta["pool"] == {"name": "raw", "entry": "a.py", "origin": "hf:me/raw"}
+    assert stored.record.licence == "mit"

@@ -82,7 +82,7 @@ def test_push_and_pull(replies: Path, tmp_path: Path) -> None:
     pytest.importorskip("huggingface_hub")
     spade("import", replies, "--memory", tmp_path / "m", home=tmp_path)
     with serving() as server:
-        login = {"HF_TOKEN": TOKEN, "HF_HOME": str(tmp_path / "hf")}
+        login = {"HF_TOKEN": TOKEN, "HF_HOME": str(tmp_path / "hf"), "XDG_CACHE_HOME": str(tmp_path / "cache")}
 
         def run(command: str, name: str, memory: str) -> subprocess.CompletedProcess[str]:
             place = ("--memory", tmp_path / memory, "--endpoint", server.address)

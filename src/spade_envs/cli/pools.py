@@ -82,7 +82,7 @@ def import_pool(
     from spade_envs.memory import Memory, default_home
     from spade_envs.pools import Outcome, open_pool
     from spade_envs.pools import import_pool as run_import
-    from spade_envs.pools.hub import HUB, fetch, repository
+    from spade_envs.pools.hub import HUB, cache_folder, fetch
     from spade_envs.validation import ValidationConfig
     from spade_envs.validation.report_log import ReportLog, configuration_key
     from spade_envs.validation.tally import Tally
@@ -94,9 +94,8 @@ def import_pool(
     tally, statuses, repeats = Tally(), Counter[str](), list[Outcome]()
     with ExitStack() as stack:
         if source.startswith(HUB):
-            place = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="spade-pull-")))
-            place /= repository(source).rpartition("/")[2]
-            pool = open_pool(fetch(source, place, revision=revision, endpoint=endpoint))
+            place = fetch(source, cache_folder(source), revision=revision, endpoint=endpoint)
+            pool = dataclasses.replace(open_pool(place), origin=source + (f"@{revision}" if revision else ""))
         else:
             pool = open_pool(source)
         log = log or folder / f"import-{pool.name}.jsonl"

@@ -31,6 +31,13 @@ def repository(name: str) -> str:
     return repo
 
 
+def cache_folder(name: str) -> Path:
+    """Return where a dataset is kept by default: ``pools/owner/name`` in the platform's cache folder for spade."""
+    import platformdirs
+
+    return Path(platformdirs.user_cache_dir("spade")) / "pools" / repository(name)
+
+
 def fetch(name: str, folder: Path, *, revision: str | None = None, endpoint: str | None = None) -> Path:
     """Download the programs, tables and card of a dataset into ``folder`` and return it.
 

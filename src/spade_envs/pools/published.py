@@ -43,7 +43,7 @@ class Pool:
     licence: str = ""  # of the whole pool, as its card or manifest says
     generator: str = ""
     size: int | None = None  # programs, where that is known beforehand
-    listed: int = 0  # programs with a SHA-256 in a list of their own
+    origin: str = ""  # where it was fetched from, such as hf:owner/name
 
     def __iter__(self) -> Iterator[Candidate]:
         """Yield every program in a fixed order.
@@ -209,6 +209,8 @@ def _entry_candidate(pool: Pool, entry: Mapping[str, Any], label: str) -> Candid
 
 def _candidate(pool: Pool, code: str, content: bytes, entry: Mapping[str, Any], label: str) -> Candidate:
     fields = record_fields(entry, code, pool=pool.name, label=label)
+    if pool.origin:
+        fields["meta"]["pool"]["origin"] = pool.origin
     fields["licence"] = fields["licence"] or pool.licence
     fields["generator"] = fields["generator"] or pool.generator
     return Candidate(label, code, "", first_text(entry, ("sha256",)), sha256(content), fields)

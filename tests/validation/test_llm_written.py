@@ -85,7 +85,7 @@ VERDICTS = {
         "the game reads a sound file",
     ),
     "013": Verdict(
-        ("termination", "reward", "malformed", "solution"), ("seeds",), ("imports added: random",),
+        ("termination", "malformed", "solution"), ("seeds", "reward"), ("imports added: random",),
         ("-0.1 is negative", "(line 52) `move = action[0]`", "'RUDRLUDRLUDR', 64 times"),
         "a letter is looked for among pairs of numbers, so no move ever counts; negative rewards; empty text raises",
     ),

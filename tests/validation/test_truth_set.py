@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import re
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from known_verdicts import UNPROVEN, Sample, truth_set
 
 from spade_envs.sandbox import Sandbox
 from spade_envs.validation import Report, validate
 
-DATA = Path(__file__).parent.parent / "data" / "validation"
-FAULTY = sorted((DATA / "faulty").glob("*.py"))
-SOUND = sorted((DATA / "sound").glob("*.py"))
-UNPROVEN = {"unproven_market.py", "tictactoe.py", "blackjack.py"}
+SAMPLES = truth_set()
+FAULTY = [sample for sample in SAMPLES if sample.faulty]
+SOUND = [sample for sample in SAMPLES if not sample.faulty]
 
 
 def _explained(report: Report) -> str:
@@ -22,27 +22,26 @@ def _explained(report: Report) -> str:
 
 
 def test_the_set_is_large_enough() -> None:
-    assert len(FAULTY) >= 35
-    assert len(SOUND) >= 20
+    assert len(FAULTY) >= 150
+    assert len(SOUND) >= 70
+    assert len({sample.group for sample in FAULTY}) >= 40
+    assert max(Counter(sample.kind for sample in FAULTY).values()) <= 4, "kinds, not copies"
+    assert sum(bool(sample.needs) for sample in FAULTY) <= 10
 
 
-@pytest.mark.parametrize("path", FAULTY, ids=lambda path: path.stem)
-def test_planted_fault_is_refused_by_its_probe(path: Path, sandbox: Sandbox) -> None:
-    source = path.read_text()
-    match = re.match(r"# caught by: (.*)", source)
-    assert match, f"{path.name} does not say which probe must catch it"
-    report = validate(source, sandbox=sandbox)
-    assert not report.admitted, _explained(report)
-    assert {finding.probe for finding in report.refusals} & set(match[1].split(", ")), _explained(report)
+@pytest.mark.parametrize("sample", FAULTY, ids=lambda sample: sample.name)
+def test_planted_fault_is_found_by_its_probe(sample: Sample, sandbox: Sandbox) -> None:
+    report = validate(sample.source, sandbox=sandbox)
+    assert sample.right(report), f"{sample.kind}: must be {sample.verdict}\n{_explained(report)}"
     for finding in report.refusals:
         assert len(finding.reason) > 30, "a reason says what is wrong and what to write instead"
 
 
-@pytest.mark.parametrize("path", SOUND, ids=lambda path: path.stem)
-def test_sound_program_is_admitted(path: Path, sandbox: Sandbox) -> None:
-    report = validate(path.read_text(), sandbox=sandbox)
+@pytest.mark.parametrize("sample", SOUND, ids=lambda sample: sample.name)
+def test_sound_program_is_admitted(sample: Sample, sandbox: Sandbox) -> None:
+    report = validate(sample.source, sandbox=sandbox)
     assert report.admitted, _explained(report)
-    assert report.proven is (path.name not in UNPROVEN), _explained(report)
+    assert report.proven is (sample.name not in UNPROVEN), _explained(report)
 
 
 PUBLISHED_STYLE = {

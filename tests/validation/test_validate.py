@@ -67,8 +67,8 @@ def test_refused_source_names_the_line(sandbox: Sandbox) -> None:
     assert report.name == ""
     (finding,) = report.findings
     assert finding.probe == "policy"
-    assert finding.evidence["reasons"][0]["line"] == 2
-    assert "line 2" in finding.reason
+    assert finding.evidence["reasons"][0]["line"] == 4
+    assert "line 4" in finding.reason
 
 
 @pytest.mark.parametrize("source", ["", "\x00", "class", "\ufeff", "(" * 5000, "x = 1", "class Env:\n    pass\n"])

@@ -25,6 +25,7 @@ class SeedSurvey:
     observation: str = ""
     solution: list[str] | None = None
     hint: str | None = None
+    info: dict[str, Any] = field(default_factory=dict)
     tools: list[dict[str, Any]] = field(default_factory=list)
     errors: dict[str, ProgramError] = field(default_factory=dict)  # operation name -> error
 
@@ -145,8 +146,7 @@ def _survey(evidence: Evidence) -> None:
     seeds = evidence.config.seeds
     for batch in (seeds[:1], seeds[1:]):
         operations: list[Operation] = []
-        tooled = evidence.info.has_tools and not evidence.survey
-        asked = [*names, "tools"] if tooled else names
+        asked = [*names, "tools"] if evidence.info.has_tools else names
         for seed in batch:
             session = evidence.runner.new_session()
             operations += [Operation(name, session, {"make": {}, "reset": seed}.get(name)) for name in asked]
@@ -171,7 +171,7 @@ def _read_survey(seed: int, outcomes: dict[str, Outcome]) -> SeedSurvey:
         if outcome.error is not None:
             entry.errors[name] = outcome.error
         elif name == "reset":
-            entry.observation = outcome.value.observation
+            entry.observation, entry.info = outcome.value.observation, outcome.value.info
         elif name == "solution":
             entry.solution = outcome.value
         elif name == "hint":

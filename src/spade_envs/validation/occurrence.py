@@ -20,7 +20,7 @@ _WRAPPERS = (
 )
 _LABEL = (
     r"\b(?:answer|solution|secret(?:\s\w+)?|expected(?:\s\w+)?|correct(?:\s\w+)?|hidden(?:\s\w+)?|password|passcode|key\sis)"
-    r"\s*(?:is|was|are|=|:|->|→)?\s*[\"'`(\[]*"
+    r"[\"']?\s*(?:is|was|are|=|:|->|→)?\s*[\"'`(\[]*"
 )
 _STRONG_LABEL = _LABEL.replace("(?:is|was|are|=|:|->|→)?", "(?:is|was|are|=|:|->|→)")
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?\Z")
@@ -50,7 +50,7 @@ def occurrence(answer: str, text: str) -> Occurrence:
         return "equal"
     if needle not in hay:  # saves compiling a pattern of its own for most answers
         return "none"
-    pattern = _bounded(needle)
+    pattern = bounded(needle)
     matches = list(re.finditer(pattern, hay))
     if not matches:
         return "none"
@@ -67,7 +67,8 @@ def _squash(text: str) -> str:
     return re.sub(r"\s+", " ", text).strip().lower()
 
 
-def _bounded(needle: str) -> str:
+def bounded(needle: str) -> str:
+    """Return a pattern that finds ``needle`` as a whole word or number."""
     left = r"(?<![\w.-])" if needle[:1].isalnum() else r"(?<!\w)" if needle[:1] == "-" else ""
     right = r"(?!\w)(?!\.\d)" if needle[-1:].isalnum() else ""
     return left + re.escape(needle) + right

@@ -83,3 +83,25 @@ def options(text: str) -> tuple[str, ...]:
     if not found:
         found = [match[match.lastindex or 0] for match in _QUOTED.finditer(text)]
     return tuple(dict.fromkeys(found))[:MAX_OPTIONS]
+
+
+_CHOICE = re.compile(r"^[ \t]*(?:\(?([A-Z]|\d{1,2})[.):]|[-*•])[ \t]+(\S.*?)[ \t]*$", re.MULTILINE)
+_MARK = re.compile(r"\*|✓|✔|√|<-|←|\[x\]|\((?:correct|right|true|answer)\)|(?<=\w)!", re.IGNORECASE)
+
+
+def choices(text: str) -> list[tuple[str, str]]:
+    """Lines of a list to choose from: (letter or number or "", text)."""
+    found = _CHOICE.findall(text[:MAX_READ])
+    return found if 2 <= len(found) <= MAX_OPTIONS else []
+
+
+def marked(text: str) -> str | None:
+    """The one choice that carries a mark such as an asterisk, by its letter if it has one; else None."""
+    found = [(letter, said) for letter, said in choices(text) if _MARK.search(said)]
+    return (found[0][0] or _MARK.sub("", found[0][1]).strip()) if len(found) == 1 else None
+
+
+def longest_choice(text: str) -> str | None:
+    """The longest choice, by its letter if it has one; None where there is no list."""
+    found = max(choices(text), key=lambda choice: len(choice[1]), default=None)
+    return None if found is None else found[0] or found[1]

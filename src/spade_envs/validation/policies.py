@@ -15,12 +15,15 @@ from typing import Any
 from zlib import crc32
 
 from spade_envs.validation import options as read
+from spade_envs.validation.occurrence import bare
 from spade_envs.validation.rollout import Policy, Rollout
 
 FORMS: dict[str, str] = {"raw": "%s", "boxed": "\\boxed{%s}", "answer": "<answer>%s</answer>"}
 DONE = "<answer>done</answer>"
 CONSTANTS = ("0", "1", "2", "yes", "no", "True", "A")
 
+EXOTIC = "\\boxed{²}"
+"""Superscripts and the like are digits to str.isdigit() and none to int(): players hardly ever send them."""
 NOISE = (
     "",
     " ",
@@ -39,6 +42,13 @@ NOISE = (
     "-1",
     "None",
     "\U0001f600 \u202e\u0301 ﬁ ²",
+    EXOTIC,
+    "\\boxed{0}",
+    "\\boxed{-1}",
+    "\\boxed{1/0}",
+    "\\boxed{[}",
+    "[1, 2]",
+    "go",
     "<answer></answer>",
     '<tool_call>{"name": 1',
     '<tool_call>{"name": "no_such_tool", "arguments": {"x": null}}</tool_call>',
@@ -46,6 +56,10 @@ NOISE = (
     "'; DROP TABLE x; --",
 )
 """Malformed actions, each a single step."""
+NO_ANSWER = frozenset(("", " ", "\n\n", "\x00", "\\boxed{}", "\\boxed{", "}{", "\\boxed{nan}", "\\boxed{1e999}"))
+"""Actions that are no answer to anything."""
+GUESSABLE = frozenset(("-1", "None", "\\boxed{0}", "\\boxed{-1}", "[1, 2]", "go"))
+"""Actions that may be right by chance."""
 HUGE = ("x" * 1_000_000, "\\boxed{" + "7" * 20_000 + "}")
 """Very long actions."""
 
@@ -101,6 +115,36 @@ def _last_number(rollout: Rollout) -> str:
     return found[-1 - len(rollout.turns) % len(found)] if found else "1"
 
 
+def _first_number(rollout: Rollout) -> str:
+    found = read.numbers(rollout.first[: read.MAX_READ])
+    return found[len(rollout.turns) % len(found)] if found else "1"
+
+
+def _last_word(rollout: Rollout) -> str:
+    found = read.words(rollout.first[-read.MAX_READ :])
+    return found[-1 - len(rollout.turns) % len(found)] if found else "x"
+
+
+def _news(rollout: Rollout) -> str:
+    """A number, or else a word, that the latest observation says for the first time."""
+    if not rollout.turns:
+        return "1"
+    before = " ".join((rollout.first, *rollout.actions, *(turn.observation for turn in rollout.turns[:-1])))
+    for tokens in (read.numbers, read.words):
+        known = set(tokens(before))
+        if fresh := [token for token in tokens(rollout.observation) if token not in known]:
+            return max(fresh, key=len)
+    return "1"
+
+
+def _marked(rollout: Rollout) -> str | None:
+    return read.marked(rollout.first)
+
+
+def _longest(rollout: Rollout) -> str | None:
+    return read.longest_choice(rollout.first)
+
+
 def _prompt_word(rollout: Rollout) -> str:
     found = read.words(rollout.first)
     return _pick(found, rollout.seed, len(rollout.turns)) if found else "x"
@@ -111,7 +155,7 @@ def _told(rollout: Rollout) -> str:
 
 
 def _example(rollout: Rollout) -> str:
-    found = read.examples(rollout.first)
+    found = (rollout.turns and read.examples(rollout.observation)) or read.examples(rollout.first)
     return found[len(rollout.turns) % len(found)] if found else "example"
 
 
@@ -182,6 +226,9 @@ def guessing_policies(
         hidden: whether equal observations want different answers, so that play has to reveal something.
     """
     offered = max(len(read.options(text)) for text in observations)
+    worded = not solutions or any(text.isalpha() for solution in solutions.values() for text in map(bare, solution))
+    chosen = any(read.longest_choice(text) for text in observations)
+    singled = any(read.marked(text) for text in observations)
     patterned = any(read.patterns(text) for text in observations)
     guesses: list[KnowNothing] = []
     for form in forms:
@@ -191,6 +238,14 @@ def guessing_policies(
             guesses.append(KnowNothing(name + suffix, description, False, _guesser(form, choose)))
 
         add("last_number", "answers with the last number it saw", _last_number)
+        add("first_number", "answers with the first number of the prompt", _first_number)
+        if worded:
+            add("last_word", "answers with the last word of the prompt", _last_word)
+        add("news", "answers with what the latest observation says for the first time", _news)
+        if chosen:
+            add("longest", "picks the longest of the offered choices", _longest)
+        if singled:
+            add("marked", "picks the choice that carries a mark", _marked)
         add("prompt_word", "answers with words of the prompt", _prompt_word)
         add("told", 'answers with what the observation calls "the answer"', _told)
         add("example", "sends the prompt's own example", _example)

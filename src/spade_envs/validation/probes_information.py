@@ -7,6 +7,7 @@ from collections import defaultdict
 from typing import Any
 
 from spade_envs.record import WIN_RETURN
+from spade_envs.validation.disguise import disguises
 from spade_envs.validation.evidence import Evidence, SeedSurvey
 from spade_envs.validation.finding import Finding, Severity
 from spade_envs.validation.occurrence import Occurrence, bare, bare_solution, occurrence
@@ -138,6 +139,10 @@ def _judge_hints(evidence: Evidence, hints: dict[int, str], called: str) -> list
         reason = f"{called} is empty. Write one to three sentences: the key insight and the answer format."
         return [Finding("hint", Severity.INFO, reason, {"seeds": empty})]
     answers = {seed: bare_solution(actions) for seed, actions in evidence.solutions.items()}
+    if useless := _useless(evidence, hints):
+        return [
+            Finding("hint", Severity.WARN, f"{called} {useless}", {"hint": shorten(next(iter(hints.values())), 300)})
+        ]
     distinct = set(answers.values())
     kinds: dict[Occurrence, list[int]] = defaultdict(list)
     for seed, answer in answers.items():
@@ -150,6 +155,8 @@ def _judge_hints(evidence: Evidence, hints: dict[int, str], called: str) -> list
         seeds = kinds[kind]  # type: ignore[index]
         if seeds and len(seeds) * 2 >= len(answers):
             return [_given_away(evidence, called, words, seeds, hints, answers)]
+    if len(distinct) > 1 and (found := _disguised(evidence, hints, answers)):
+        return [_given_away(evidence, called, f"contains the answer {found[0]}", found[1], hints, answers)]
     contained = kinds["equal"] + kinds["labelled"] + kinds["lone"] + kinds["span"] + kinds["element"]
     varies = len(set(hints.values())) > 1
     if varies and len(contained) >= 0.9 * len(answers) and len(distinct) * 2 > len(answers):
@@ -157,6 +164,45 @@ def _judge_hints(evidence: Evidence, hints: dict[int, str], called: str) -> list
     if not varies and len(distinct) == 1 and kinds["span"] + kinds["element"] and len(next(iter(distinct)).split()) > 1:
         return [_given_away(evidence, called, "contains the whole solution", contained, hints, answers)]
     return []
+
+
+_STOCK_WORDS = """
+a an the and or to of in on at for with as it is be do so all any this that you your yourself can will have has
+think thinking carefully careful hard step steps by best try trying good luck read reread look take time check
+checking work pay attention close closely remember focus concentrate calm stay keep going answer question problem
+puzzle task game solve solution correct right give up not don t just make sure use brain logic every each very well
+again before after first everything need needed one
+"""
+_STOCK = frozenset(_STOCK_WORDS.split())
+"""Words that say nothing of any puzzle."""
+
+
+def _useless(evidence: Evidence, hints: dict[int, str]) -> str:
+    """Why no hint helps, empty if one may: stock phrases, or the first observation once more."""
+    texts = {entry.seed: _squashed(entry.observation) for entry in evidence.survey}
+    said = {seed: text for seed, text in hints.items() if text.strip()}
+    if all(set(re.findall(r"[a-z]+", text.lower())) <= _STOCK and not re.search(r"\d", text) for text in said.values()):
+        return "says nothing of the puzzle. Name the key insight or the strategy, and the answer format."
+    if all(len(text) > _LONG and _squashed(text) in texts.get(seed, "") for seed, text in said.items()):
+        return "only repeats the first observation. Name the key insight or the strategy, and the answer format."
+    return ""
+
+
+def _squashed(text: str) -> str:
+    return re.sub(r"\s+", " ", text).strip().lower()
+
+
+def _disguised(evidence: Evidence, hints: dict[int, str], answers: dict[int, str]) -> tuple[str, list[int]] | None:
+    """A disguise in which most hints hold the answer, and the seeds; what the first observation shows is data."""
+    shown = {entry.seed: entry.observation for entry in evidence.survey}
+    seeds: dict[str, list[int]] = defaultdict(list)
+    for seed, answer in answers.items():
+        known = {disguise.name for disguise in disguises(answer, shown[seed])}
+        for disguise in disguises(answer, hints.get(seed, "")):
+            if disguise.name not in known:
+                seeds[disguise.name].append(seed)
+    name = max(seeds, key=lambda name: len(seeds[name]), default="")
+    return (name, seeds[name]) if name and len(seeds[name]) * 2 >= len(answers) and len(seeds[name]) > 1 else None
 
 
 def _given_away(

@@ -8,7 +8,7 @@ from spade_envs.sandbox.types import ProgramError, ProgramRaised
 from spade_envs.validation.advice import PARSE, advice, with_line
 from spade_envs.validation.evidence import Evidence, mean_return
 from spade_envs.validation.finding import Finding, Severity
-from spade_envs.validation.policies import GENERAL, HUGE, KnowNothing
+from spade_envs.validation.policies import EXOTIC, GENERAL, GUESSABLE, HUGE, NO_ANSWER, KnowNothing
 from spade_envs.validation.rollout import Rollout
 from spade_envs.validation.shown import play_evidence, quoted, shorten
 
@@ -35,13 +35,27 @@ def reward_range(evidence: Evidence) -> list[Finding]:
             "end for a poor result."
         )
         proof = {"reward": low[0], **play_evidence(low[1])}
-        findings.append(Finding("reward", config.negative_reward, reason, proof))
+        severity = config.negative_reward
+        if config.return_mode == "final" and not _negative_returns(evidence):
+            severity = min(severity, Severity.WARN, key=_STRICT.index)
+            reason += " (The return is the reward of the terminating step, so this one does not count.)"
+        findings.append(Finding("reward", severity, reason, proof))
     if config.return_mode == "sum":
         total, rollout = max(((sum(r.rewards), r) for r in evidence.rollouts), key=lambda pair: pair[0])
         if total > 1 + 1e-6:
             reason = f"the rewards of one episode sum to {total:g}. Their sum may not exceed 1.0."
             findings.append(Finding("reward", Severity.REFUSE, reason, {"sum": total, **play_evidence(rollout)}))
     return findings
+
+
+_STRICT = [Severity.INFO, Severity.WARN, Severity.REFUSE]
+
+
+def _negative_returns(evidence: Evidence) -> bool:
+    """Whether a step that terminates an episode was paid less than nothing."""
+    ends = [rollout.turns[-1] for rollout in evidence.rollouts if rollout.terminated]
+    ends += [entry.outcome.value for entry in evidence.malformed if entry.outcome.error is None]
+    return any(end.terminated and end.reward < 0 for end in ends)
 
 
 def malformed(evidence: Evidence) -> list[Finding]:
@@ -55,12 +69,13 @@ def malformed(evidence: Evidence) -> list[Finding]:
         if rollout.policy in GENERAL and rollout.actions
     ]
     raised = [(action, error) for action, error in failures if error is not None and _cause(error) not in ordinary]
-    raised.sort(key=lambda failure: failure[0] in HUGE)
+    raised.sort(key=lambda failure: failure[0] in (EXOTIC, *HUGE))
     seed = evidence.malformed[0].seed
     if raised:
         action, error = raised[0]
-        # A player's turn holds some thousand tokens: what only megabytes break costs that player its episode, no more.
-        severity = Severity.WARN if action in HUGE else Severity.REFUSE
+        # A player's turn holds some thousand tokens, and no superscripts: what only those and megabytes break costs
+        # that player its episode, no more.
+        severity = Severity.WARN if action in (EXOTIC, *HUGE) else Severity.REFUSE
         expected = advice(error, PARSE, evidence.info.class_name)
         reason = f"step({quoted(action)}) failed: {with_line(error, evidence.source)}. {expected}"
         shown = [shorten(action) for action, _ in raised][:8]
@@ -68,7 +83,8 @@ def malformed(evidence: Evidence) -> list[Finding]:
         findings.append(Finding("malformed", severity, reason, proof))
     results = [(entry.action, entry.outcome.value) for entry in evidence.malformed if entry.outcome.error is None]
     paying = [(action, result.reward) for action, result in results if result.terminated and result.reward >= PAID]
-    if len(paying) >= 2 or any(action in HUGE for action, _ in paying):
+    paying = [pair for pair in paying if pair[0] not in GUESSABLE]
+    if len(paying) >= 2 or any(action in HUGE or action in NO_ANSWER for action, _ in paying):
         action, reward = paying[0]
         reason = (
             f"the malformed action {quoted(action)} was paid {reward:g}. Compare the parsed answer with the expected "

@@ -11,6 +11,7 @@ from spade_envs.sandbox import Program, ProgramError, Sandbox
 from spade_envs.validation import (
     probes_contract,
     probes_information,
+    probes_leak,
     probes_replay,
     probes_reward,
     probes_seeds,
@@ -41,6 +42,7 @@ PROBES: tuple[Probe, ...] = (
     probes_information.secrets,
     probes_information.leak,
     probes_information.hint,
+    probes_leak.leaks,
 )
 """Probes over complete evidence; contract and resources are asked first and always."""
 

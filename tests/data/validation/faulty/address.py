@@ -1,4 +1,6 @@
-# caught by: determinism
+# kind: non-determinism, memory address
+# verdict: refuse
+# probe: determinism
 import random
 class Token:
     pass

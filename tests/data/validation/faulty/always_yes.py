@@ -1,4 +1,6 @@
-# caught by: know_nothing
+# kind: the answer hardly depends on the puzzle
+# verdict: refuse
+# probe: know_nothing
 import random
 class ParityEnv:
     def reset(self, seed=None):

@@ -1,4 +1,6 @@
-# caught by: observation
+# kind: observation is empty
+# verdict: refuse
+# probe: observation
 import random
 class SilentEnv:
     def reset(self, seed=None):

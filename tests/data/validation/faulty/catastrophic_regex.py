@@ -1,4 +1,6 @@
-# caught by: resources, malformed
+# kind: hangs, catastrophic regular expression
+# verdict: refuse
+# probe: resources, malformed
 import random, re
 class RegexEnv:
     def reset(self, seed=None):

@@ -1,4 +1,6 @@
-# caught by: solution
+# kind: statement and checker disagree, solution() follows the statement
+# verdict: refuse
+# probe: solution
 import random
 class SubtractEnv:
     def reset(self, seed=None):

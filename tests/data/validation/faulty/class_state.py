@@ -1,4 +1,6 @@
-# caught by: determinism, independence
+# kind: hidden global state, class attribute
+# verdict: refuse
+# probe: determinism, independence
 import random
 class SharedEnv:
     history = []

@@ -1,4 +1,6 @@
-# caught by: determinism, seeds
+# kind: non-determinism, time of day
+# verdict: refuse
+# probe: determinism, seeds
 import random, time
 class ClockEnv:
     def reset(self, seed=None):

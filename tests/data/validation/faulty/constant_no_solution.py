@@ -1,4 +1,6 @@
-# caught by: seeds
+# kind: seed ignored
+# verdict: refuse
+# probe: seeds
 class OneRiddleEnv:
     def reset(self, seed=None):
         return "What is the smallest prime above 90? Answer with \\boxed{number}.", {}

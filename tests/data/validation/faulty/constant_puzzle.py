@@ -1,4 +1,6 @@
-# caught by: seeds
+# kind: seed ignored
+# verdict: refuse
+# probe: seeds
 import re
 class OneRiddleEnv:
     def reset(self, seed=None):

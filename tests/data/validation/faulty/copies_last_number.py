@@ -1,4 +1,6 @@
-# caught by: know_nothing, leak
+# kind: leak, plain, last number of the text
+# verdict: refuse
+# probe: know_nothing, leak
 import random
 class CopyEnv:
     def reset(self, seed=None):

@@ -1,4 +1,6 @@
-# caught by: termination
+# kind: infinite episode
+# verdict: refuse
+# probe: termination
 import random
 class PatientEnv:
     def reset(self, seed=None):

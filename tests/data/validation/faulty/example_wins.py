@@ -1,4 +1,6 @@
-# caught by: know_nothing
+# kind: leak, the example is the answer
+# verdict: refuse
+# probe: know_nothing
 import random, re
 class ExampleEnv:
     def reset(self, seed=None):

@@ -1,4 +1,6 @@
-# caught by: malformed
+# kind: breaks on format fields in an action
+# verdict: refuse
+# probe: malformed
 import random, re
 class EchoFormatEnv:
     def reset(self, seed=None):

@@ -1,4 +1,6 @@
-# caught by: solution
+# kind: reward, full success is paid half
+# verdict: refuse
+# probe: solution
 import random
 class HalfPayEnv:
     def reset(self, seed=None):

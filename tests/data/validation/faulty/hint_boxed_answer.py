@@ -1,4 +1,6 @@
-# caught by: hint
+# kind: hint, answer boxed
+# verdict: refuse
+# probe: hint
 import random
 class BoxedHintEnv:
     def reset(self, seed=None):

@@ -1,4 +1,6 @@
-# caught by: hint
+# kind: hint, equals the answer
+# verdict: refuse
+# probe: hint
 import random
 class PasswordHintEnv:
     def reset(self, seed=None):

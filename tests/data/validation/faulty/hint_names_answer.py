@@ -1,4 +1,6 @@
-# caught by: hint
+# kind: hint, names the answer
+# verdict: refuse
+# probe: hint
 import random
 class SpokenHintEnv:
     WORDS = ["lantern", "harvest", "village", "compass", "voyage", "thunder", "marble", "feather"]

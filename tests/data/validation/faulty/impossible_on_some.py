@@ -1,4 +1,6 @@
-# caught by: solution
+# kind: impossible goal, on some seeds
+# verdict: refuse
+# probe: solution
 import random
 class SometimesEnv:
     def reset(self, seed=None):

@@ -1,4 +1,6 @@
-# caught by: resources
+# kind: infinite loop
+# verdict: refuse
+# probe: resources
 import random
 class LoopEnv:
     def reset(self, seed=None):

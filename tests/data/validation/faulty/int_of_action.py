@@ -1,4 +1,6 @@
-# caught by: contract, malformed
+# kind: breaks on text that is no number
+# verdict: refuse
+# probe: contract, malformed
 import random
 class DoubleEnv:
     def reset(self, seed=None):

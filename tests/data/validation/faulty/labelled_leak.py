@@ -1,4 +1,6 @@
-# caught by: leak
+# kind: leak, plain, labelled
+# verdict: refuse
+# probe: leak
 import random
 class DebugEnv:
     def reset(self, seed=None):

@@ -1,4 +1,6 @@
-# caught by: resources, contract
+# kind: memory
+# verdict: refuse
+# probe: resources, contract
 import random
 class BombEnv:
     def reset(self, seed=None):

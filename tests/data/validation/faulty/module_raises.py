@@ -1,4 +1,6 @@
-# caught by: load
+# kind: does not load
+# verdict: refuse
+# probe: load
 TABLE = {"a": 1}
 START = TABLE["b"]
 class LookupEnv:

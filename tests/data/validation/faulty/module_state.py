@@ -1,4 +1,6 @@
-# caught by: determinism, independence
+# kind: hidden global state, module variable
+# verdict: warn
+# probe: deepcopy, independence
 import random
 STATE = {"x": 0, "turn": 0}
 class ModuleStateEnv:

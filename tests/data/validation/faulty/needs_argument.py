@@ -1,4 +1,6 @@
-# caught by: contract
+# kind: wrong signature
+# verdict: refuse
+# probe: contract
 import random
 class SizedEnv:
     def __init__(self, size):

@@ -1,4 +1,6 @@
-# caught by: load
+# kind: does not load
+# verdict: refuse
+# probe: load
 import random
 class AdditionGame:
     def reset(self, seed=None):

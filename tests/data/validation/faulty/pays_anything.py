@@ -1,4 +1,6 @@
-# caught by: know_nothing
+# kind: reward for any action
+# verdict: refuse
+# probe: know_nothing
 import random
 class GenerousEnv:
     def reset(self, seed=None):

@@ -1,4 +1,6 @@
-# caught by: know_nothing
+# kind: reward for any action, for trying
+# verdict: refuse
+# probe: know_nothing
 import random
 class EffortEnv:
     def reset(self, seed=None):

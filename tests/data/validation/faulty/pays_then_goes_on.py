@@ -1,4 +1,6 @@
-# caught by: solution
+# kind: reward paid before the end
+# verdict: refuse
+# probe: solution
 import random
 class LateEndEnv:
     def reset(self, seed=None):

@@ -1,4 +1,6 @@
-# caught by: policy, load
+# kind: refused import
+# verdict: refuse
+# probe: policy, load
 import os
 import random
 class FileSumEnv:

@@ -1,4 +1,6 @@
-# caught by: determinism
+# kind: hidden global state, reset forgets a field
+# verdict: refuse
+# probe: determinism
 import random
 class LeftoverEnv:
     def __init__(self, max_turns=6):

@@ -1,4 +1,6 @@
-# caught by: know_nothing, malformed
+# kind: reward by substring
+# verdict: refuse
+# probe: know_nothing, malformed
 import random, re
 class EmptySubstringEnv:
     def reset(self, seed=None):

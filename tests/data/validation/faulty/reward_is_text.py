@@ -1,4 +1,6 @@
-# caught by: contract
+# kind: wrong return shape, text as reward
+# verdict: refuse
+# probe: contract
 import random
 class DoubleEnv:
     def reset(self, seed=None):

@@ -1,4 +1,6 @@
-# caught by: contract, reward
+# kind: reward out of range, NaN
+# verdict: refuse
+# probe: contract, reward
 import random, re
 class RatioEnv:
     def reset(self, seed=None):

@@ -1,4 +1,6 @@
-# caught by: reward
+# kind: negative shaping
+# verdict: warn
+# probe: reward
 import random
 class PenaltyEnv:
     def reset(self, seed=None):

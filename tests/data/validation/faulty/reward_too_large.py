@@ -1,4 +1,6 @@
-# caught by: reward
+# kind: reward out of range
+# verdict: refuse
+# probe: reward
 import random
 class PointsEnv:
     def reset(self, seed=None):

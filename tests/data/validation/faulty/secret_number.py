@@ -1,4 +1,6 @@
-# caught by: secrets
+# kind: secret required
+# verdict: refuse
+# probe: secrets
 import random
 class SecretEnv:
     def reset(self, seed=None):

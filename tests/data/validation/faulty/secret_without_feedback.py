@@ -1,4 +1,6 @@
-# caught by: secrets
+# kind: secret required, tries without feedback
+# verdict: refuse
+# probe: secrets
 import random
 class BlindGuessEnv:
     def reset(self, seed=None):

@@ -1,4 +1,6 @@
-# caught by: leak
+# kind: leak, plain, labelled
+# verdict: refuse
+# probe: leak
 import random
 class CipherLeakEnv:
     WORDS = ["lantern", "harvest", "village", "compass", "voyage", "thunder", "marble", "feather"]

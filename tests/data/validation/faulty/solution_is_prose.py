@@ -1,4 +1,6 @@
-# caught by: solution
+# kind: solution() is prose
+# verdict: refuse
+# probe: solution
 import random
 class ProseEnv:
     def reset(self, seed=None):

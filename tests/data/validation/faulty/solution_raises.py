@@ -1,4 +1,6 @@
-# caught by: contract, solution
+# kind: solution() raises
+# verdict: refuse
+# probe: contract, solution
 import random
 class CrashSolutionEnv:
     def reset(self, seed=None):

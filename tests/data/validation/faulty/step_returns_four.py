@@ -1,4 +1,6 @@
-# caught by: contract
+# kind: wrong return shape, four values
+# verdict: refuse
+# probe: contract
 import random
 class DoubleEnv:
     def reset(self, seed=None):

@@ -1,4 +1,6 @@
-# caught by: know_nothing
+# kind: reward by substring
+# verdict: refuse
+# probe: know_nothing
 import random
 class LongestWordEnv:
     WORDS = ["cat", "horse", "elephant", "dog", "mosquito", "ant", "dromedary", "bee", "crocodile", "owl"]

@@ -1,4 +1,6 @@
-# caught by: policy, load
+# kind: does not load
+# verdict: refuse
+# probe: policy, load
 class BrokenEnv:
     def reset(self, seed=None)
         return "hello", {}

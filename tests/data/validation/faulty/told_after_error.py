@@ -1,4 +1,6 @@
-# caught by: know_nothing
+# kind: leak, told after the first wrong try
+# verdict: refuse
+# probe: know_nothing
 import random, re
 class TellTaleEnv:
     def reset(self, seed=None):

@@ -1,4 +1,6 @@
-# caught by: tools
+# kind: criterion that raises
+# verdict: refuse
+# probe: tools
 import random
 class TicketEnv(ToolEnv):
     def reset(self, seed=None):

@@ -1,4 +1,6 @@
-# caught by: solution
+# kind: criterion that no tool can satisfy
+# verdict: refuse
+# probe: solution
 import json
 import random
 class TicketEnv(ToolEnv):

@@ -1,4 +1,6 @@
-# caught by: tools
+# kind: schema and parameters differ
+# verdict: refuse
+# probe: tools
 import random, json
 class StockEnv(ToolEnv):
     def reset(self, seed=None):

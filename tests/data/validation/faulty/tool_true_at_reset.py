@@ -1,4 +1,6 @@
-# caught by: know_nothing
+# kind: criterion true at reset
+# verdict: refuse
+# probe: know_nothing
 import random
 class LightSwitchEnv(ToolEnv):
     def reset(self, seed=None):

@@ -1,4 +1,6 @@
-# caught by: tools
+# kind: schema without a method
+# verdict: refuse
+# probe: tools
 import random
 class LampEnv(ToolEnv):
     def reset(self, seed=None):

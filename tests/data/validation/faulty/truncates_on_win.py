@@ -1,4 +1,6 @@
-# caught by: solution
+# kind: win is truncated
+# verdict: refuse
+# probe: solution
 import random
 class TruncatedWinEnv:
     def reset(self, seed=None):

@@ -1,4 +1,6 @@
-# caught by: determinism, seeds
+# kind: seed ignored, generator from a constant
+# verdict: refuse
+# probe: determinism, seeds
 import random
 class UnseededEnv:
     def __init__(self, max_turns=5):

@@ -16,7 +16,8 @@ from .embed import Vectors
 
 EXACT_UP_TO = 10_000
 _CELLS = 1.6  # cells per root of the number of vectors: 506 at 100,000
-_PROBED = 16  # one of so many cells is searched
+_PROBED = 16  # one of so many cells is searched,
+_LEAST_PROBED = 16  # but at least so many
 _SEED = 7
 
 
@@ -62,7 +63,7 @@ def nearest(index: Any, query: Vectors, k: int) -> list[tuple[int, float]]:
     """Return up to ``k`` pairs (place, cosine) for a query of shape ``(1, d)``, in no order to rely on."""
     if is_inverted(index):
         enough = -(-20 * k * index.nlist // max(1, index.ntotal))  # cells that hold about 20 k vectors
-        index.nprobe = int(min(index.nlist, max(8, index.nlist // _PROBED, enough)))
+        index.nprobe = int(min(index.nlist, max(_LEAST_PROBED, index.nlist // _PROBED, enough)))
     scores, places = index.search(query, k)
     return [
         (int(place), max(-1.0, min(1.0, float(score))))

@@ -71,8 +71,9 @@ class Unrestricted(Sandbox):
 def _start_unrestricted(descriptor: int, log: object, _optional: object) -> subprocess.Popen[bytes]:
     product = str(Path(process.__file__).resolve().parent)
     path = [entry for entry in sys.path if os.path.isabs(entry) and os.path.exists(entry)]
+    start = [sys.executable, "-s", "-P", str(OPEN_BOOTSTRAP)]
     return subprocess.Popen(
-        [sys.executable, "-s", "-P", str(OPEN_BOOTSTRAP), "full", str(descriptor), str(os.getpid()), product, "", *path],
+        [*start, "full", str(descriptor), str(os.getpid()), product, "", *path],
         pass_fds=[descriptor],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,

@@ -27,10 +27,11 @@ from spade_envs.sandbox import (
     doctor,
     set_default_sandbox,
 )
+from spade_envs.sandbox.columns import encode
 from spade_envs.sandbox.exchange import Exchange, converse
 from spade_envs.sandbox.jail import LAYERS
 from spade_envs.sandbox.process import WorkerProcess, ZygoteProcess
-from spade_envs.sandbox.wire import HEADER, OK, encode_reply
+from spade_envs.sandbox.wire import DYING, HEADER, OK, RUN, encode_reply
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
 
@@ -413,7 +414,7 @@ DENY = """
     [
         ("444", "partial", {"landlock"}),
         ("444 126", "partial", {"landlock", "capabilities"}),
-        ("160 302", "static", {"rlimits", "seccomp"}),
+        ("160 302", "static", {"rlimits", "memory", "seccomp"}),
     ],
     ids=["no Landlock", "no capset", "no setrlimit"],
 )
@@ -476,6 +477,41 @@ def test_a_python_that_cannot_start_is_said(monkeypatch, tmp_path):
     assert "out of order" in report["error"]
 
 
+# --- a worker that fails by itself says why
+
+FAILING = """
+import sys
+from spade_envs.sandbox import worker, zygote
+def fail(*_, **__):
+    raise OSError(13, "the lock is stuck")
+{patch}
+zygote.main(int(sys.argv[1]), int(sys.argv[2]), [])
+"""
+
+
+def _fail_in_worker(monkeypatch, patch):
+    def start(descriptor, log, optional):
+        command = [sys.executable, "-c", FAILING.format(patch=patch), str(descriptor), str(os.getpid())]
+        return subprocess.Popen(command, pass_fds=[descriptor], stderr=log)
+
+    monkeypatch.setattr(ZygoteProcess, "_start", staticmethod(start))
+
+
+def test_a_worker_that_cannot_lock_down_says_why(monkeypatch, counter_source):
+    _fail_in_worker(monkeypatch, "worker.lock_down = fail")
+    with Sandbox() as sandbox:
+        with pytest.raises(SandboxError, match=r"could not start: PermissionError: .*the lock is stuck"):
+            sandbox.open(counter_source)
+        with pytest.raises(SandboxError, match="the lock is stuck"):
+            _ = sandbox.isolation
+
+
+def test_a_worker_that_fails_later_says_why(monkeypatch, counter_source):
+    _fail_in_worker(monkeypatch, "worker.Worker._perform = fail; worker.Worker._report = fail")
+    with Sandbox() as sandbox, pytest.raises(ProgramDied, match=r"PermissionError: .*the lock is stuck"):
+        sandbox.open(counter_source)
+
+
 # --- a worker that was taken over writes what it likes
 
 
@@ -487,7 +523,8 @@ def zygote():
 
 
 HELLO = encode_reply(OK, dict.fromkeys(LAYERS, "on"))
-STEP = encode_reply(OK, ["seen", 0.5, False, False, {}])
+ROW = ["seen", 0.5, False, False, {}]
+STEP = encode_reply(OK, ROW)
 
 
 @pytest.mark.parametrize(
@@ -506,9 +543,14 @@ STEP = encode_reply(OK, ["seen", 0.5, False, False, {}])
         (STEP + STEP, ProtocolViolation),
         (HELLO + STEP + encode_reply(OK, ["x" * 10**6, 0.0, False, False, {}]), ProtocolViolation),
         (HELLO + STEP + encode_reply(99, "x"), ProtocolViolation),
+        (HELLO + encode_reply(RUN, encode([ROW] * 3)), ProtocolViolation),
+        (HELLO + encode_reply(RUN, encode([ROW] * 2)) + STEP, ProtocolViolation),
+        (HELLO + encode_reply(RUN, encode([ROW])) + STEP + b"\x00", ProtocolViolation),
+        (HELLO + encode_reply(RUN, [[], [], [], [], []]), ProtocolViolation),
+        (HELLO + encode_reply(DYING, "x"), ProgramDied),
         (os.urandom(5_000), (ProtocolViolation, ProgramDied)),
     ],
-    ids=range(14),
+    ids=range(19),
 )
 def test_forged_streams(zygote, written, error):
     import socket

@@ -53,7 +53,7 @@ def _advice(level: str) -> str:
     if platform.system() != "Linux":
         return (
             f"{platform.system()} has neither seccomp nor Landlock: run generated code in a Linux container or virtual "
-            "machine, or under WebAssembly (pip install 'spade-envs[wasi]', then minimum_isolation=\"wasi\"), or accept "
+            "machine, under WebAssembly (pip install 'spade-envs[wasi]', then minimum_isolation=\"wasi\"), or accept "
             f'less with minimum_isolation="{level}"'
         )
     return (

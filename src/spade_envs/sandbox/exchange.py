@@ -7,11 +7,11 @@ not get its share of a busy machine may go on, within reason.
 
 from __future__ import annotations
 
-import select
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from spade_envs.sandbox.polling import POLLIN, POLLOUT, poller
 from spade_envs.sandbox.process import WorkerProcess
 from spade_envs.sandbox.types import (
     Limits,
@@ -55,7 +55,7 @@ class Exchange:
 
 def converse(exchanges: Sequence[Exchange], limits: Limits) -> None:
     """Run all exchanges to their end. Never raises for what a worker does; a failed worker has been killed."""
-    poll = select.poll()
+    poll = poller()
     waiting: dict[int, Exchange] = {}
     for exchange in exchanges:
         _restart_deadline(exchange, limits)
@@ -67,10 +67,10 @@ def converse(exchanges: Sequence[Exchange], limits: Limits) -> None:
         patience = min(exchange.deadline for exchange in waiting.values()) - time.monotonic()
         for descriptor, events in poll.poll(max(0.0, patience) * 1000 + 1):
             exchange = waiting[descriptor]
-            if events & select.POLLOUT:
+            if events & POLLOUT:
                 _send(exchange)
                 poll.modify(descriptor, _events(exchange))
-            if events & ~select.POLLOUT:
+            if events & ~POLLOUT:
                 _receive(exchange, limits)
         now = time.monotonic()
         for descriptor, exchange in list(waiting.items()):
@@ -103,7 +103,7 @@ def _judge(exchange: Exchange, limits: Limits) -> None:
 
 
 def _events(exchange: Exchange) -> int:
-    return select.POLLIN if exchange.sent == len(exchange.request) else select.POLLIN | select.POLLOUT
+    return POLLIN if exchange.sent == len(exchange.request) else POLLIN | POLLOUT
 
 
 def _restart_deadline(exchange: Exchange, limits: Limits) -> None:

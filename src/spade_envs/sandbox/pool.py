@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import itertools
 import operator
 import os
-import threading
 import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -14,7 +12,7 @@ from types import TracebackType
 from spade_envs.sandbox.allowlist import OPTIONAL
 from spade_envs.sandbox.exchange import Exchange, converse
 from spade_envs.sandbox.jail import at_least, isolation_level
-from spade_envs.sandbox.processes import Processes, Seat
+from spade_envs.sandbox.processes import Processes
 from spade_envs.sandbox.session import Program
 from spade_envs.sandbox.starting import starter
 from spade_envs.sandbox.types import (
@@ -59,8 +57,9 @@ class _Job:
 class Sandbox:
     """Runs generated programs in jailed worker processes.
 
-    Safe to use from several threads (one request at a time) and after a fork: a forked child leaves its parent's
-    processes alone, starts its own on first use and brings its sessions back by playing them again.
+    Safe to use from several threads, which wait for each other only where they use the same program, and after a
+    fork: a forked child leaves its parent's processes alone, starts its own on first use and brings its sessions back
+    by playing them again.
 
     Args:
         limits: bounds on every program.
@@ -82,8 +81,6 @@ class Sandbox:
         self.max_workers = max_workers
         self.minimum_isolation: IsolationLevel = minimum_isolation
         self._report: IsolationReport | None = None
-        self._lock = threading.RLock()
-        self._ticks = itertools.count(1)
         self._processes = Processes(starter(minimum_isolation, limits))
         self._finaliser = weakref.finalize(self, self._processes.stop)
         _instances.add(self)
@@ -104,18 +101,15 @@ class Sandbox:
             SandboxError: no worker can be started, or isolation is below ``minimum_isolation``.
         """
         if self._report is None:
-            with self._lock:
-                worker = self._processes.zygote((False, ())).fork(self.limits, self.minimum_isolation)
-                exchange = Exchange(worker, b"", ())
-                try:
-                    converse([exchange], self.limits)
-                    self._check_layers(exchange)
-                finally:
-                    worker.kill()
-                if exchange.fault is not None:
-                    raise exchange.fault
-                if self._report is None:
-                    raise SandboxError(f"a worker could not be started: {exchange.failure}")
+            worker = self._processes.fork((False, ()), self.limits, self.minimum_isolation)
+            exchange = Exchange(worker, b"", ())
+            try:
+                converse([exchange], self.limits)
+                self._check_layers(exchange)
+            finally:
+                worker.kill()
+            if self._report is None:
+                raise SandboxError(f"a worker could not be started: {exchange.failure}")
         return self._report
 
     def open(self, source: str, *, allow: Sequence[str] = (), twin: bool = False, shared: bool = False) -> Program:
@@ -140,13 +134,12 @@ class Sandbox:
             message = f"the source has {len(source)} characters, at most {self.limits.max_source_chars} are allowed"
             raise PolicyViolation((Reason(1, 0, message),))
         program = Program(self, source, allow, twin, shared)
-        with self._lock:
-            self._processes.add(program.seat)
-            try:
-                self._run_wave([_Job(program, (), opening=True)])
-            except ProgramError:
-                program.close()
-                raise
+        self._processes.add(program.seat)
+        try:
+            self._run_wave([_Job(program, (), opening=True)])
+        except ProgramError:
+            program.close()
+            raise
         return program
 
     def run_many(self, batches: Sequence[tuple[Program, Sequence[Operation]]]) -> list[list[Outcome]]:
@@ -156,18 +149,17 @@ class Sandbox:
             SandboxError: the machinery failed.
         """
         jobs = [_Job(program, operations) for program, operations in batches]
-        with self._lock:
-            for wave in self._waves(jobs):
-                for job in wave:
-                    if job.program.closed:
-                        raise SandboxError(f"{job.program!r} was closed; open its source again")
-                self._run_wave(wave)
+        for wave in self._waves(jobs) if len(jobs) > 1 else [jobs]:
+            self._run_wave(wave)
         return [job.results() for job in jobs]
 
     def close(self) -> None:
         """Stop every process. The sandbox may be used again; sessions are then brought back."""
-        with self._lock:
-            self._processes.stop()
+        self._processes.stop(wait=True)
+
+    def vacate(self, program: Program) -> None:
+        """Stop the worker of ``program`` once no thread uses it; the next operation starts another one."""
+        self._processes.vacate(program.seat)
 
     def _waves(self, jobs: Sequence[_Job]) -> list[list[_Job]]:
         """Group jobs so that no group has a program twice, or more programs than there may be workers.
@@ -186,7 +178,17 @@ class Sandbox:
 
     def _run_wave(self, jobs: list[_Job]) -> None:
         """Run jobs of different programs; a zygote that dies under them is replaced once."""
-        jobs = [job for job in jobs if not self._refuse_quarantined(job)]
+        seats = [job.program.seat for job in jobs]
+        self._processes.take(seats, self.max_workers)
+        try:
+            for job in jobs:
+                if job.program.closed:
+                    raise SandboxError(f"{job.program!r} was closed; open its source again")
+            self._run_taken([job for job in jobs if not self._refuse_quarantined(job)])
+        finally:
+            self._processes.give_back(seats)
+
+    def _run_taken(self, jobs: list[_Job]) -> None:
         try:
             orphaned = self._attempt(jobs)
             if orphaned:
@@ -205,14 +207,15 @@ class Sandbox:
         converse(exchanges, self.limits)
         orphaned = []
         for job, exchange in zip(jobs, exchanges, strict=True):
-            if exchange.fault is not None:
-                raise exchange.fault
             self._check_layers(exchange)
             if exchange.failure is not None and exchange.worker.orphaned:
                 job.program.seat.vacate()
                 orphaned.append(job)
             else:
                 self._settle(job, exchange)
+                if job.program.quarantined:  # nothing of it will run again
+                    job.program.journal.clear()
+                    job.program.seat.vacate()
         return orphaned
 
     def _refuse_quarantined(self, job: _Job) -> bool:
@@ -225,11 +228,6 @@ class Sandbox:
 
     def _prepare(self, jobs: Sequence[_Job]) -> list[Exchange]:
         """Give every job's program a worker, and turn the job into an exchange with it."""
-        seats = {job.program.seat for job in jobs}
-        for seat in seats:
-            seat.last_used = next(self._ticks)
-        if any(seat.worker is None for seat in seats):
-            self._make_room(seats)
         exchanges = []
         for job in jobs:
             program = job.program
@@ -237,9 +235,7 @@ class Sandbox:
             if program.seat.worker is None:
                 load = Operation("load", 0, [program.source, list(program.allow), program.shared])
                 job.prefix = [load, *program.journal.replay()]
-                program.seat.worker = self._processes.zygote(program.zygote_key).fork(
-                    self.limits, self.minimum_isolation
-                )
+                program.seat.worker = self._processes.fork(program.zygote_key, self.limits, self.minimum_isolation)
             sent = list(job.operations)
             names = list(map(_NAME, sent))
             job.positions = list(range(len(sent)))
@@ -272,14 +268,6 @@ class Sandbox:
             else:
                 frames.append(frame)
         return b"".join(frames)
-
-    def _make_room(self, wanted: set[Seat]) -> None:
-        live = self._processes.occupied()
-        missing = sum(seat.worker is None for seat in wanted)
-        excess = len(live) + missing - self.max_workers
-        if excess > 0:
-            for seat in [seat for seat in live if seat not in wanted][:excess]:
-                seat.vacate()
 
     def _settle(self, job: _Job, exchange: Exchange) -> None:
         """Hand out the outcomes of one exchange and keep the program's books."""
@@ -324,6 +312,8 @@ class Sandbox:
             raise error
 
     def _check_layers(self, exchange: Exchange) -> None:
+        if exchange.fault is not None:
+            raise exchange.fault
         if exchange.layers is None:
             return
         level = isolation_level(exchange.layers)
@@ -337,7 +327,6 @@ class Sandbox:
         self._report = report
 
     def _after_fork(self) -> None:
-        self._lock = threading.RLock()
         self._processes.forget()
 
 

@@ -10,10 +10,11 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, Protocol
 
 import msgpack
 
@@ -24,7 +25,7 @@ _MAX_MESSAGE = 4_096
 _MAX_ERROR_CHARS = 2_000
 _CPU_CLOCK = 2  # of a process, all its threads together
 # What some installations need so that the interpreter starts at all; everything else of the environment stays out.
-_PASSED_ON = ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "PYTHONHOME")
+_PASSED_ON = ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "PYTHONHOME", "SYSTEMROOT")
 _ENVIRONMENT = {
     "PATH": os.defpath,
     "LC_ALL": "C.UTF-8",
@@ -37,27 +38,50 @@ _ENVIRONMENT = {
 }
 
 
-def start_interpreter(module: str, descriptor: int, log: IO[bytes], options: Sequence[str]) -> subprocess.Popen[bytes]:
-    """Start a clean interpreter, with exec and without this process's environment, in ``module``'s ``main``."""
+def interpreter_command(module: str, options: Sequence[str], descriptor: int = 0) -> list[str]:
+    """Return the command line of a clean interpreter that calls ``main`` of a module of the sandbox."""
     script = Path(__file__).with_name("bootstrap.py")
-    environment = _ENVIRONMENT | {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
     path = [entry for entry in sys.path if os.path.isabs(entry) and os.path.exists(entry)]
-    command = [sys.executable, "-s", "-P", str(script), module, str(descriptor), str(os.getpid()), " ".join(options)]
+    start = [sys.executable, "-s", "-P", str(script), module, str(descriptor), str(os.getpid())]
+    return [*start, " ".join(options), *path]
+
+
+def interpreter_environment() -> dict[str, str]:
+    """Return the environment of such an interpreter: nothing of this process's but what it cannot start without."""
+    return _ENVIRONMENT | {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
+
+
+def start_interpreter(module: str, descriptor: int, log: IO[bytes], options: Sequence[str]) -> subprocess.Popen[bytes]:
+    """Start such an interpreter with exec; it inherits ``descriptor`` and nothing else."""
     return subprocess.Popen(
-        [*command, *path],
+        interpreter_command(module, options, descriptor),
         pass_fds=[descriptor],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=log,
-        env=environment,
+        env=interpreter_environment(),
         cwd="/",
     )
+
+
+class Origin(Protocol):
+    """Where a worker comes from: a fork server, or what starts it where there is none."""
+
+    @property
+    def alive(self) -> bool:
+        """Whether it can still start workers, and those that it has started can still run."""
+
+    def kill(self, pid: int) -> None:
+        """End a worker."""
+
+    def exit_status(self, pid: int) -> int | None:
+        """Return how a worker ended (negative: a signal), None if that is not known."""
 
 
 class WorkerProcess:
     """A forked worker: its socket, and a handle that cannot hit another process which got the same number."""
 
-    def __init__(self, pid: int, connection: socket.socket, handle: int | None, zygote: ZygoteProcess) -> None:
+    def __init__(self, pid: int, connection: socket.socket, handle: int | None, zygote: Origin) -> None:
         self.pid = pid
         self.socket = connection
         self.buffer = bytearray()  # bytes of an answer that is not complete yet
@@ -140,7 +164,7 @@ class ZygoteProcess:
         if not sys.executable:
             raise SandboxError("sys.executable is empty: the sandbox does not know which Python to start")
         self._failed = False
-        self._asking = False
+        self._asking = threading.Lock()
         self._condemned: list[int] = []  # pids to kill when the control socket is free
         kind = socket.SOCK_SEQPACKET if sys.platform.startswith("linux") else socket.SOCK_DGRAM
         self._control, theirs = socket.socketpair(socket.AF_UNIX, kind)
@@ -197,7 +221,7 @@ class ZygoteProcess:
         """
         ours, theirs = socket.socketpair()
         try:
-            with theirs:
+            with theirs, self._asking:
                 request = ["fork", list(dataclasses.astuple(limits)), minimum]
                 self._execute_condemned()
                 (pid, error), descriptors = self._ask(request, [theirs.fileno()])
@@ -212,9 +236,12 @@ class ZygoteProcess:
     def kill(self, pid: int) -> None:
         """End a worker for which there is no pidfd. May be called by a finaliser, in the middle of anything."""
         self._condemned.append(pid)
-        if not self._asking:
-            with contextlib.suppress(SandboxError):
-                self._execute_condemned()
+        if self._asking.acquire(blocking=False):  # otherwise the next fork does it
+            try:
+                with contextlib.suppress(SandboxError):
+                    self._execute_condemned()
+            finally:
+                self._asking.release()
 
     def _execute_condemned(self) -> None:
         while self._condemned:
@@ -223,13 +250,13 @@ class ZygoteProcess:
     def exit_status(self, pid: int) -> int | None:
         """Return how a worker ended (negative: a signal), None if that is not known."""
         try:
-            (status,), _ = self._ask(["status", pid])
+            with self._asking:
+                (status,), _ = self._ask(["status", pid])
         except SandboxError:
             return None
         return status if type(status) is int else None
 
     def _ask(self, message: list[Any], descriptors: list[int] | None = None) -> tuple[list[Any], list[int]]:
-        self._asking = True
         try:
             self._control.settimeout(_ANSWER_SECONDS)
             socket.send_fds(self._control, [msgpack.packb(message)], descriptors or [])
@@ -239,8 +266,6 @@ class ZygoteProcess:
             if isinstance(error, OSError):
                 raise SandboxError(f"the sandbox's fork server does not answer: {error}") from error
             raise
-        finally:
-            self._asking = False
         if not answer:
             self._failed = True
             raise SandboxError("the sandbox's fork server has ended")

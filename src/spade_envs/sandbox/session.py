@@ -75,8 +75,8 @@ class Program:
     def close(self) -> None:
         """Stop the worker. Sessions are gone; closing twice is harmless."""
         self.closed = True
+        self._sandbox.vacate(self)
         self.journal.clear()
-        self.seat.vacate()
 
 
 class Session:

@@ -18,6 +18,7 @@ from typing import Any
 
 _REPEAT_SECONDS = 0.05  # of the soft limit, once it has fired
 _TICKS = 10  # of the clock in one limit
+_TIMERS = hasattr(signal, "setitimer")
 _SHORTEST_TICK, _LONGEST_TICK = 0.004, 0.1
 
 
@@ -47,9 +48,10 @@ class Watch:
         self._drivers.add(function.__code__)
 
     def start(self) -> None:
-        """Start ticking."""
-        signal.signal(signal.SIGPROF, self._on_tick)
-        signal.setitimer(signal.ITIMER_PROF, self._tick, self._tick)
+        """Start ticking, where there are timers; elsewhere all that takes too long meets the caller's hard limit."""
+        if _TIMERS:
+            signal.signal(signal.SIGPROF, self._on_tick)
+            signal.setitimer(signal.ITIMER_PROF, self._tick, self._tick)
 
     def recover(self) -> None:
         """After an operation that was interrupted: go back to plain ticking."""

@@ -8,9 +8,8 @@ from __future__ import annotations
 import gc
 import os
 import random
-import signal
 import sys
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import msgpack
 
@@ -20,16 +19,10 @@ from spade_envs.sandbox.types import Limits
 _STREAM = 0
 
 
-def _no_timer(*_arguments: Any) -> tuple[float, float]:
-    """There are no signals in here: what takes too long is ended from outside, with the worker."""
-    return 0.0, 0.0
-
-
 def main() -> NoReturn:
     """Warm up, take the limits, serve."""
     # Another layout of memory for the twin: what depends on addresses then differs between the two.
     padding = [bytearray(n) for n in range(0, int(os.environ["PADDING"]), 16)]
-    signal.setitimer, signal.ITIMER_PROF = _no_timer, -1
     loader.warm()
     loader.harden()
     loader.prepare()

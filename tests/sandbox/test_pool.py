@@ -245,6 +245,34 @@ def test_soft_limit_leaves_the_worker_alive_but_the_session_undefined(quick, ste
     assert first.step("x").observation == "fine"
 
 
+def test_a_session_that_timed_out_gives_its_memory_back(quick, step_source):
+    """Its state is undefined: the next reset is a new instance's."""
+    body = 'self.turn += 1\nself.hoard = "x" * 60_000_000\nif action == "loop":\n    while True:\n        pass\n'
+    program = quick.open(step_source(body + "return str(self.turn), 0.0, False, False, {}"))
+    for round_ in range(2):
+        first, second = program.session(), program.session()
+        first.reset(0)
+        with pytest.raises(ProgramTimeout):
+            first.step("loop")
+        assert second.step("x").observation == "1"  # there would be no room for two
+        second.close()
+        if round_ == 0:
+            first.reset(0)
+            assert first.step("x").observation == "1"
+        first.close()
+
+
+def test_a_program_in_quarantine_has_no_worker(step_source):
+    with Sandbox(Limits(soft_seconds=0.05, quarantine_after=1)) as sandbox:
+        program = sandbox.open(step_source("while True:\n    pass"))
+        session = program.session()
+        with pytest.raises(ProgramTimeout):
+            session.step("x")
+        assert program.seat.worker is None
+        session.close()
+        program.close()
+
+
 CRASH = (
     'if action == "crash":\n    x = iter([1])\n    for _ in range(300000):\n        x = map(abs, x)\n    next(x)\n' + OK
 )
@@ -355,6 +383,62 @@ def test_optional_methods_that_return_nonsense(quick, step_source, method, value
     session.reset(0)
     with pytest.raises(ProtocolViolation, match=match):
         {"hint": session.hint, "solution": session.solution, "get_tools": session.tools}[method]()
+
+
+TALLY = """
+count = 0
+class TallyEnv:
+    tally = []
+    def reset(self, seed=None):
+        return '', {}
+    def step(self, action):
+        global count
+        count += 1
+        self.tally.append(action)
+        type(self).last = action
+        return f"{count} {len(self.tally)} {TallyEnv.last}", 0.0, False, False, {}
+"""
+
+
+def test_instances_have_modules_of_their_own(quick):
+    program = quick.open(TALLY)
+    one, two = program.session(), program.session()
+    one.reset(0)
+    two.reset(0)
+    assert [session.step(text).observation for session, text in ((one, "x"), (two, "y"), (one, "z"))] == [
+        "1 1 x",
+        "1 1 y",
+        "2 2 z",
+    ]
+    program.run([Operation("make", one.number), Operation("reset", one.number, 0)])
+    assert one.step("new").observation == "1 1 new"
+
+
+def test_instances_share_a_module_if_asked_to(quick):
+    program = quick.open(TALLY, shared=True)
+    one, two = program.session(), program.session()
+    assert [session.step(text).observation for session, text in ((one, "x"), (two, "y"), (one, "z"))] == [
+        "1 1 x",
+        "2 2 y",
+        "3 3 z",
+    ]
+
+
+def test_a_copy_shares_its_originals_module(quick):
+    session = quick.open(TALLY).session()
+    session.reset(0)
+    session.step("x")
+    copied = session.copy()
+    assert copied.step("y").observation == "2 2 y"
+    assert session.step("z").observation == "3 3 z"
+
+
+def test_modules_go_with_their_instances(quick):
+    """Thousands of instances one after the other fit where only some dozen would at once."""
+    program = quick.open("BALLAST = list(range(200_000))\n" + TALLY)
+    operations = [Operation(name, 1, 0 if name == "reset" else None) for name in ("make", "reset", "close")]
+    for _ in range(8):
+        assert all(outcome.error is None for outcome in program.run(operations * 25))
 
 
 def test_programs_share_nothing(quick):

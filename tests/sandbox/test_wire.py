@@ -8,7 +8,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from spade_envs.sandbox import wire
+from spade_envs.sandbox import columns, wire
+from spade_envs.sandbox.outbox import Outbox
 from spade_envs.sandbox.types import (
     Limits,
     Operation,
@@ -234,3 +235,104 @@ def test_errors_arrive(status, payload, kind):
 def test_steps_that_no_honest_worker_sends(payload):
     with pytest.raises(wire.WireError):
         wire.decode_reply(_body(wire.OK, payload), "step", LIMITS)
+
+
+STEP_ROWS = st.lists(
+    st.tuples(
+        st.text(max_size=20),
+        st.floats(allow_nan=False, allow_infinity=False),
+        st.booleans(),
+        st.booleans(),
+        st.dictionaries(st.text(max_size=9), st.none() | st.booleans() | st.integers(-9, 9) | st.text(max_size=9)),
+    ),
+    min_size=1,
+    max_size=20,
+)
+
+
+@given(STEP_ROWS)
+def test_rows_arrive_unchanged(rows):
+    body = _body(wire.RUN, columns.encode([list(row) for row in rows]))
+    status, outcomes = wire.decode_replies(body, ["reset", *["step"] * len(rows), "hint"], 1, LIMITS)
+    assert status == wire.OK
+    assert [outcome.value for outcome in outcomes] == [StepResult(*row) for row in rows]
+    for outcome in outcomes:
+        _check("step", outcome)
+
+
+@given(
+    st.lists(st.lists(st.one_of(SCALARS, st.dictionaries(st.text(max_size=5), SCALARS, max_size=3)), max_size=3)),
+    st.sampled_from(["step", "reset", "make", "load"]),
+)
+@settings(max_examples=500)
+def test_forged_columns(payload, name):
+    try:
+        _, outcomes = wire.decode_replies(_body(wire.RUN, payload), [name] * 3, 0, LIMITS)
+    except wire.WireError:
+        return
+    assert 0 < len(outcomes) <= 3
+    for outcome in outcomes:
+        _check(name, outcome)
+
+
+@pytest.mark.parametrize("spoilt", range(5))
+@given(SCALARS)
+def test_columns_with_one_value_of_another_type(spoilt, value):
+    kinds = [{str}, {float}, {bool}, {bool}, {dict}]
+    row = ["x", 0.5, False, True, {"n": 1}]
+    bad = [*row[:spoilt], value, *row[spoilt + 1 :]]
+    good = {type(value)} == kinds[spoilt] and value == value and value not in (math.inf, -math.inf)
+    body = _body(wire.RUN, columns.encode([row, bad, row]))
+    if good:
+        assert wire.decode_replies(body, ["step"] * 3, 0, LIMITS)[1][1].value == StepResult(*bad)
+    else:
+        with pytest.raises(wire.WireError):
+            wire.decode_replies(body, ["step"] * 3, 0, LIMITS)
+
+
+@pytest.mark.parametrize(
+    "info",
+    [
+        {"n": 2**53 + 1},
+        {"n": -(2**60)},
+        {"n": math.nan},
+        {"n": math.inf},
+        {"n": [1]},
+        {"k" * (wire.MAX_NAME + 1): 1},
+        {"n": "y" * (wire.MAX_INFO_CHARS + 1)},
+        {f"{n:0200}": "y" * 100 for n in range(64)},
+    ],
+    ids=lambda info: str(info)[:20],
+)
+def test_infos_in_columns_that_no_honest_worker_sends(info):
+    row = ["x", 0.0, False, False, {"n": 1}]
+    body = _body(wire.RUN, columns.encode([row, [*row[:4], info]]))
+    with pytest.raises(wire.WireError):
+        wire.decode_replies(body, ["step"] * 2, 0, LIMITS)
+
+
+def test_columns_answer_what_was_asked():
+    rows = columns.encode([["x", 0.0, False, False, {}]] * 2)
+    for names in (["step"], ["step", "reset"], ["reset", "step"], ["hint", "hint"]):
+        with pytest.raises(wire.WireError):
+            wire.decode_replies(_body(wire.RUN, rows), names, 0, LIMITS)
+    uneven = [rows[0][:1], *rows[1:]]
+    with pytest.raises(wire.WireError):
+        wire.decode_replies(_body(wire.RUN, uneven), ["step"] * 2, 0, LIMITS)
+
+
+def test_large_rows_go_in_several_frames():
+    sent: list[bytes] = []
+    outbox = Outbox(sent.append, 5_000)
+    rows = [["y" * size, 0.0, False, False, {}] for size in (10, 3_000, 3_000, 10, 4_000, 10)]
+    for row in rows:
+        outbox.put_row("step", row)
+    outbox.put_row("reset", ["start", {}])
+    outbox.flush()
+    stream, names, outcomes = b"".join(sent), ["step"] * 6 + ["reset"], []
+    while stream:
+        (size,) = wire.HEADER.unpack(stream[:4])
+        assert size <= 5_000
+        outcomes += wire.decode_replies(stream[4 : 4 + size], names, len(outcomes), LIMITS)[1]
+        stream = stream[4 + size :]
+    assert [outcome.value for outcome in outcomes] == [*(StepResult(*row) for row in rows), ResetResult("start", {})]

@@ -11,8 +11,8 @@ import sys
 import types
 import typing
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from dataclasses import dataclass, field
+from typing import Any
 
 from . import guards
 from .allowlist import PREBOUND, PREBOUND_MODULES
@@ -117,11 +117,23 @@ def prepare(optional: Iterable[str] = ()) -> None:
         _prepared[allow] = make_namespace(allow)
 
 
-class Module(NamedTuple):
-    """A program's module after its body ran: its environment class, and all classes it has made so far."""
+@dataclass(slots=True)
+class Module:
+    """A program's module after its body ran: its environment class, all classes it has made so far, its globals."""
 
     environment: type
     classes: set[type]
+    names: dict[str, Any] = field(default_factory=dict)
+    users: int = 0  # instances
+
+    def release(self) -> None:
+        """An instance is gone. With the last one goes what the module holds; waiting for the garbage collector, which
+        counts objects and not bytes, would let modules with large tables pile up.
+        """
+        self.users -= 1
+        if self.users == 0:
+            self.names.clear()
+            self.classes.clear()
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +156,7 @@ class Compiled:
         classes = guards.own_classes = set()
         namespace = {**ready, "__builtins__": {**ready["__builtins__"], "_sbx_classes": classes}}
         exec(self.code, namespace)
-        return Module(_environment_class(self.code, namespace), classes)
+        return Module(_environment_class(self.code, namespace), classes, namespace)
 
 
 def load_program(source: str, allow: frozenset[str] = frozenset()) -> type:

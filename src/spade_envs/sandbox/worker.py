@@ -38,12 +38,19 @@ class _LostSession(Exception):
 class _Instance:
     """One instance of the program, in a module of its own. The environment is None after a time-out."""
 
-    __slots__ = ("arguments", "classes", "environment", "generator")
+    __slots__ = ("arguments", "classes", "environment", "generator", "module")
 
     def __init__(
-        self, environment: Any, generator: random.Random, classes: set[type], arguments: dict[str, Any]
+        self, environment: Any, generator: random.Random, module: loader.Module, arguments: dict[str, Any]
     ) -> None:
-        self.environment, self.generator, self.classes, self.arguments = environment, generator, classes, arguments
+        self.environment, self.generator, self.module, self.arguments = environment, generator, module, arguments
+        self.classes = module.classes
+        module.users += 1
+
+    def end(self) -> None:
+        """Let go of everything; finalisers are the program's code."""
+        self.environment = None
+        self.module.release()
 
 
 class Worker:
@@ -212,17 +219,17 @@ class Worker:
         limit = self._limits.max_observation_chars
         if name == "load":
             return self._load(*argument)
-        if name == "close":
-            self._instances.pop(session, None)
-            return None
-        if name == "make":
-            self._instances.pop(session, None)
-            self._instances[session] = self._make(argument or {})
+        if name in ("make", "close"):
+            if session in self._instances:
+                self._instances.pop(session).end()
+            if name == "make":
+                self._instances[session] = self._make(argument or {})
             return None
         instance = self._instances.get(session)
         if instance is None:
             raise _LostSession(f"session {session} was lost, or never made; make it first")
         if instance.environment is None:  # it timed out: start anew
+            self._instances.pop(session).end()
             instance = self._instances[session] = self._make(instance.arguments)
         environment = instance.environment
         use_generator(instance.generator)
@@ -244,7 +251,9 @@ class Worker:
             copied = copy_generator(instance.generator)
             # A copy shares its original's module, as everywhere in Python.
             made = copy.deepcopy(environment)
-            self._instances[argument] = _Instance(made, copied, instance.classes, instance.arguments)
+            if argument in self._instances:
+                self._instances.pop(argument).end()
+            self._instances[argument] = _Instance(made, copied, instance.module, instance.arguments)
             return None
         raise ValueError(f"unknown operation {name!r}")
 
@@ -260,13 +269,14 @@ class Worker:
         guards.own_classes = module.classes
         own = random.Random(0)
         use_generator(own)
-        return _Instance(module.environment(**arguments), own, module.classes, arguments)
+        return _Instance(module.environment(**arguments), own, module, arguments)
 
     def _load(self, source: str, allow: list[str], shared: bool = False) -> list[Any]:
         self._program, self._source, self._shared = None, source, shared
         compiled = loader.compile_source(source, frozenset(allow))
         use_generator(random.Random(0))
         self._module = compiled.execute()
+        self._module.users += shared  # then it goes with the program
         self._program, program = compiled, self._module.environment
         description, limit = program.__doc__, self._limits.max_observation_chars
         return [

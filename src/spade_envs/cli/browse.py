@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import asdict
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -10,7 +12,7 @@ from rich.syntax import Syntax
 from rich.table import Table
 
 from spade_envs.cli.console import JsonOption, MemoryOption, out, print_json, print_table, shown
-from spade_envs.memory import Memory
+from spade_envs.memory import Compacted, Memory
 from spade_envs.record import EnvironmentRecord
 
 LEARNABLE = (0.2, 0.8)
@@ -173,13 +175,42 @@ def generation(store: Memory) -> dict[str, Any]:
     }
 
 
-def stats(memory: MemoryOption = None, as_json: JsonOption = False) -> None:
+def _compacted(memory: Path | None, drop_archived: bool) -> Compacted:
+    with Memory.open(memory, read_only=True):  # there is one: opening for writing would make it
+        pass
+    with Memory.open(memory) as store:
+        return store.compact(drop_archived=drop_archived)
+
+
+def stats(
+    memory: MemoryOption = None,
+    compact: Annotated[
+        bool,
+        typer.Option("--compact", help="First make it smaller: plays become sums; no run goes back behind this point."),
+    ] = False,
+    drop_archived: Annotated[
+        bool,
+        typer.Option("--drop-archived", help="With --compact: give up the sources of archived environments too."),
+    ] = False,
+    as_json: JsonOption = False,
+) -> None:
     """Summarise a memory: how many, how learnable, how much regret, by skill, kind and generator.
 
     Example: `spade stats --memory runs/m --json`
     """
+    if drop_archived and not compact:
+        raise typer.BadParameter("--drop-archived works together with --compact; give both")
+    compacted = _compacted(memory, drop_archived) if compact else None
     with Memory.open(memory, read_only=True) as store:
         facts = {**summarise(store.records()), "generation": generation(store)}
+    if compacted:
+        facts["compacted"] = asdict(compacted)
+        if not as_json:
+            before, after = (size / 1e6 for size in (compacted.bytes_before, compacted.bytes_after))
+            out.print(
+                f"compacted        {before:.1f} to {after:.1f} MB ({compacted.plays_folded} plays folded, "
+                f"{compacted.sources_dropped} sources dropped)"
+            )
     if as_json:
         print_json(facts)
         return

@@ -147,7 +147,9 @@ class Machine:
         return SUCCESS
 
     def _random_get(self, buffer: int, size: int) -> int:
-        for start in range(0, size & 0xFFFFFFFF, _PAGE):
+        size &= 0xFFFFFFFF
+        self._address(buffer, size)
+        for start in range(0, size, _PAGE):
             self._save(buffer + start, self._random.randbytes(min(_PAGE, size - start)))
         return SUCCESS
 

@@ -68,6 +68,16 @@ def test_what_is_sent_back_is_bounded(designer: Designer) -> None:
     assert len(again["content"]) < 14_000
 
 
+def test_warnings_go_along(designer: Designer) -> None:
+    replies = Path(__file__).parents[1] / "data" / "llm_written"
+    reply = json.loads((replies / "010.json").read_text())["text"]
+    prompt = designer.prompt(None, SKILL, random.Random(1))
+    again = repair_messages(designer.prompts, prompt, designer.admit(reply, prompt))[-1]["content"]
+    head, _, tail = again.partition("Also worth mending:")
+    assert "(line 25) `move = self.directions[action]`" in head
+    assert "no difference between seeds" in tail
+
+
 def test_lines_around_what_is_named() -> None:
     source = "\n".join(f"line{number}" for number in range(1, 21))
     assert excerpts(source, [1, 3, 15]) == [

@@ -11,6 +11,7 @@ from spade_envs.designer.prompts import PromptSet
 from spade_envs.models.base import Message
 from spade_envs.source_text.extract import parse
 from spade_envs.source_text.thoughts import without_thoughts
+from spade_envs.validation import Severity
 
 MAX_SOURCE = 24_000
 """Characters of the program that go back; the end of a longer one is left out."""
@@ -46,11 +47,14 @@ def _variables(attempt: Attempt) -> dict[str, Any]:
     refusals = attempt.report.refusals[:MAX_FINDINGS] if attempt.report is not None else ()
     findings = [{"probe": finding.probe, "reason": _shorten(finding.reason)} for finding in refusals]
     findings = findings or [{"probe": attempt.cause, "reason": _shorten(attempt.reason)}]
+    found = attempt.report.findings if attempt.report is not None else ()
+    warned = [finding for finding in found if finding.severity is Severity.WARN]
     numbers = [int(number) for finding in findings for number in _LINE.findall(finding["reason"])]
     return {
         "status": attempt.status,
         "cut_off": attempt.finish == "length",
         "findings": findings,
+        "warnings": [_shorten(finding.reason) for finding in warned[: MAX_FINDINGS - len(findings)]],
         "excerpts": excerpts(attempt.source, numbers),
         "unwritten": unwritten(attempt.source),
         "name": attempt.report.name if attempt.report else "",

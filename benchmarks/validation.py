@@ -49,10 +49,10 @@ class MeteredSandbox(Sandbox):
         self.round_trips = 0
         self.operations: list[Operation] = []
 
-    def open(self, source: str, *, allow: Sequence[str] = (), twin: bool = False) -> Program:
+    def open(self, source: str, *, allow: Sequence[str] = (), twin: bool = False, shared: bool = False) -> Program:
         """Open, and note what starting the worker and loading took."""
         began = time.perf_counter()
-        program = super().open(source, allow=allow, twin=twin)
+        program = super().open(source, allow=allow, twin=twin, shared=shared)
         self.start_wall += time.perf_counter() - began
         worker = program.seat.worker
         started = process_cpu(worker.pid) if worker else 0.0

@@ -92,7 +92,7 @@ class Evidence:
 
 def collect(
     program: Program,
-    twin: Callable[[], Program] | None,
+    twin: Callable[[bool], Program] | None,
     info: ProgramInfo,
     source: str,
     hint: str | None,
@@ -101,7 +101,8 @@ def collect(
     """Play the program under all policies.
 
     Stops early (``complete`` False) when the program cannot be reset, times out, dies or is too slow. ``twin``
-    loads the same program in a second process with another memory layout.
+    loads the same program in a second process with another memory layout; its argument says whether all instances
+    share one module.
 
     Raises:
         SandboxError: if the machinery fails.
@@ -127,16 +128,25 @@ def collect(
     return evidence
 
 
-def _replay_elsewhere(twin: Callable[[], Program], chosen: Sequence[Rollout], evidence: Evidence) -> None:
-    try:
-        runner = Runner(twin(), evidence.config.seconds)
-    except ProgramError as error:
-        evidence.replays.process_error = error
-        return
-    try:
-        cross_replay(runner, chosen, evidence.replays)
-    except CollectionStopped:
-        evidence.replays.process_error = runner.trouble.error if runner.trouble else None
+def _replay_elsewhere(twin: Callable[[bool], Program], chosen: Sequence[Rollout], evidence: Evidence) -> None:
+    """Replay in another process whose instances share their module, as they do outside the sandbox.
+
+    Where that makes a difference, an unshared one tells whether it is the sharing or the process.
+    """
+    replays = evidence.replays
+    for shared, differences in ((True, replays.together), (False, replays.process)):
+        try:
+            runner = Runner(twin(shared), evidence.config.seconds)
+        except ProgramError as error:
+            replays.process_error = error
+            return
+        try:
+            cross_replay(runner, chosen, differences)
+        except CollectionStopped:
+            replays.process_error = runner.trouble.error if runner.trouble else None
+            return
+        if not differences:
+            return
 
 
 def _survey(evidence: Evidence) -> None:
@@ -246,10 +256,21 @@ def _play_know_nothing(evidence: Evidence) -> None:
     order = evidence.play_order
     for player in players:
         brief = player.contentless and player.name != "tool_sweep"
-        rollouts = [Rollout(player.name, seed) for seed in order[: config.contentless_seeds if brief else None]]
+        seeds = order[: config.contentless_seeds if brief or not player.contentless else None]
+        rollouts = [Rollout(player.name, seed) for seed in seeds]
         evidence.known_nothing[player.name] = (player, rollouts)
         pairs += [(rollout, player.policy) for rollout in rollouts]
     evidence.runner.play(pairs, config.max_steps, watch=order[0], steps=config.play_steps)
+    # Guesses that earned anything on the first seeds are played on the others too.
+    more: list[tuple[Rollout, Policy]] = []
+    for player, rollouts in evidence.known_nothing.values():
+        if not player.contentless and any(rollout.return_(config) > 0 for rollout in rollouts):
+            added = [Rollout(player.name, seed) for seed in order[config.contentless_seeds :]]
+            rollouts += added
+            more += [(rollout, player.policy) for rollout in added]
+    if more:
+        evidence.runner.play(more, config.max_steps, watch=order[0], steps=config.play_steps)
+        pairs += more
     # A long game that paid the watched play: see what it pays the others.
     paid = [
         rollouts for _, rollouts in evidence.known_nothing.values() if rollouts[0].return_(config) >= config.warn_return

@@ -37,6 +37,12 @@ def determinism(evidence: Evidence) -> list[Finding]:
     elif replays.process and not findings:
         words = "the same seed and actions gave another episode in another process: memory addresses show."
         findings.append(_differs("determinism", words, replays.process))
+    elif replays.together and not findings:
+        words = (
+            "episodes go differently where instances share the module, as they do outside the sandbox: there is state "
+            "on the class or the module."
+        )
+        findings.append(_differs("independence", words, replays.together))
     if replays.shown_tools and not (replays.twice or replays.reused):
         words = "calling get_tools() changed the game: it must only read the state, and draw no random numbers."
         findings.append(_differs("queries", words, replays.shown_tools))

@@ -44,6 +44,7 @@ class Replays:
     copied: list[Difference] = field(default_factory=list)  # a deep copy taken half way, and its original
     copy_error: ProgramError | None = None
     process: list[Difference] = field(default_factory=list)  # another process
+    together: list[Difference] = field(default_factory=list)  # another process, where instances share their module
     process_error: ProgramError | None = None
 
 
@@ -84,15 +85,20 @@ def replay(runner: Runner, recorded: Sequence[Rollout], questions: Sequence[str]
     return replays
 
 
-def cross_replay(runner: Runner, recorded: Sequence[Rollout], replays: Replays) -> None:
-    """Replay the recorded rollouts in another process."""
-    plans = [(rollout, _fresh(runner.new_session(), rollout)) for rollout in recorded]
-    outcomes = runner.run([operation for _, operations in plans for operation in operations])
-    position = 0
-    for rollout, operations in plans:
-        turns = _read(operations, outcomes[position : position + len(operations)])
-        position += len(operations)
-        _compare(rollout, list(rollout.trace()), turns, replays.process)
+def cross_replay(runner: Runner, recorded: Sequence[Rollout], differences: list[Difference]) -> None:
+    """Replay the recorded rollouts in another program, all at once and turn by turn; note where they differ.
+
+    Where its instances share one module, as they do outside the sandbox, state that hides in it shows.
+    """
+    plans = [_fresh(runner.new_session(), rollout) for rollout in recorded]
+    turns: list[list[Turn | ProgramError]] = [[] for _ in plans]
+    for turn in range(max(map(len, plans), default=0)):
+        playing = [number for number, operations in enumerate(plans) if turn < len(operations)]
+        operations = [plans[number][turn] for number in playing]
+        for number, operation, outcome in zip(playing, operations, runner.run(operations), strict=True):
+            turns[number] += _read([operation], [outcome])
+    for rollout, played in zip(recorded, turns, strict=True):
+        _compare(rollout, list(rollout.trace()), played, differences)
 
 
 def _again(session: int, rollout: Rollout) -> list[Operation]:

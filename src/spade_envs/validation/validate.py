@@ -76,8 +76,8 @@ def validate(
     started = time.perf_counter()
     opened: list[Program] = []
 
-    def open_program(twin: bool) -> Program:
-        program = sandbox.open(source, allow=allow, twin=twin)
+    def open_program(twin: bool, shared: bool = False) -> Program:
+        program = sandbox.open(source, allow=allow, twin=twin, shared=shared)
         opened.append(program)
         return program
 
@@ -88,7 +88,7 @@ def validate(
             findings = probes_contract.load_failure(error)
             return Report("", tuple(findings), seconds=time.perf_counter() - started)
         loaded = time.perf_counter()
-        evidence = collect(program, lambda: open_program(True), program.info, source, hint, config)
+        evidence = collect(program, lambda shared: open_program(True, shared), program.info, source, hint, config)
         inside = collect_tools(evidence)
         probes_seeds.collect_seeds(evidence)
         collected = time.perf_counter()

@@ -1,6 +1,6 @@
 # kind: hidden global state, module variable
-# verdict: warn
-# probe: deepcopy, independence
+# verdict: refuse
+# probe: independence
 import random
 STATE = {"x": 0, "turn": 0}
 class ModuleStateEnv:

@@ -18,7 +18,7 @@ class ValidationConfig:
     """Further seeds, drawn from the hash of the source and used first: no program can know by which it is judged."""
     play_seeds: int = 4
     contentless_seeds: int = 2
-    """Seeds played by policies that say nothing of content."""
+    """Seeds played by policies that say nothing of content, and by guesses that earn nothing there."""
     confirm_seeds: int = 24
     """Further seeds for a know-nothing policy that looks as if it wins, so that luck refuses nobody."""
     max_steps: int = 64

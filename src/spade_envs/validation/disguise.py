@@ -12,6 +12,7 @@ import re
 import string
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 from spade_envs.validation.occurrence import bounded
 
@@ -22,10 +23,12 @@ _SHORT = 3  # shorter answers stand in most texts by chance
 _LETTERS = 4
 
 _ENCODED = re.compile(r"[A-Za-z0-9+/_-]{4,400}={0,2}")
-_INTEGER = re.compile(r"\d{1,7}")
 _WORD = re.compile(r"[a-z]+")
-_SENTENCE = re.compile(r"(?:^|[.!?]\s+|\n\s*)(?:[-*•\d.)]\s*)*([A-Za-z])[^.!?\n]*([A-Za-z])?")
+_NO_LETTER = re.compile(r"[^a-z]+")
 _BETWEEN = r"[\s\-_.,|/:;•*'\"()\[\]]{1,4}"
+_RUN = re.compile(rf"(?<![a-z0-9])[a-z0-9](?:{_BETWEEN}[a-z0-9](?![a-z0-9]))+")
+_NUMBERS = re.compile(rf"(?<!\d)\d{{1,7}}(?:{_BETWEEN}\d{{1,7}}(?!\d))+")
+_SENTENCE = re.compile(r"(?:^|[.!?]\s+|\n\s*)(?:[-*•\d.)]\s*)*([A-Za-z])[^.!?\n]*([A-Za-z])?")
 _AND = re.compile(r"[\s\-,]+(?:and[\s\-]+)?")
 _ONES = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"]
 _ONES += ["thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen"]
@@ -124,18 +127,22 @@ def _base64(needle: str, text: str) -> str:
     return ""
 
 
+@lru_cache(maxsize=256)
+def _runs(pattern: re.Pattern[str], text: str) -> list[tuple[str, list[str]]]:
+    """Single characters, or numbers, that follow each other with separators between: as shown, and one by one."""
+    return [(match[0], re.findall(r"[a-z0-9]+", match[0])) for match in pattern.finditer(text)]
+
+
 def _row(codes: list[int], text: str) -> str:
     """The codes one after the other among the numbers of the text."""
-    if len(codes) < _SHORT or any(str(code) not in text for code in set(codes)):
+    if len(codes) < _SHORT:
         return ""
-    separated = _BETWEEN.join(str(code) for code in codes)
-    match = re.search(rf"(?<!\d){separated}(?!\d)", text)
-    return match[0] if match else ""
+    wanted = " " + " ".join(map(str, codes)) + " "
+    return next((shown for shown, parts in _runs(_NUMBERS, text) if wanted in f" {' '.join(parts)} "), "")
 
 
 def _apart(needle: str, low: str) -> str:
-    match = re.search(rf"(?<![a-z0-9]){_BETWEEN.join(map(re.escape, needle))}(?![a-z0-9])", low)
-    return match[0] if match else ""
+    return next((shown for shown, parts in _runs(_RUN, low) if needle in "".join(parts)), "")
 
 
 def _initials(needle: str, text: str) -> str:
@@ -153,9 +160,9 @@ def _initials(needle: str, text: str) -> str:
 
 
 def _spelled(number: int, low: str) -> str:
-    squashed = _AND.sub(" ", low)
     for words in (in_words(number), " ".join(_ONES[int(digit)] for digit in str(number))):
-        if len(words) > _LETTERS and re.search(rf"(?<![a-z]){words}(?![a-z])", squashed):
+        likely = len(words) > _LETTERS and all(word in low for word in words.split())
+        if likely and f" {words} " in f" {_NO_LETTER.sub(' ', _AND.sub(' ', low))} ":
             return words
     return ""
 

@@ -159,7 +159,12 @@ def _in_feedback(evidence: Evidence, answers: Mapping[int, str]) -> list[Finding
         if player.name.startswith(_PROBED):
             for rollout in rollouts:
                 single = rollout.seed in answers and len(evidence.solutions[rollout.seed]) == 1
-                if single and rollout.turns and not (rollout.turns[0].terminated or rollout.turns[0].truncated):
+                if (
+                    single
+                    and len(tries[rollout.seed]) < 2
+                    and rollout.turns
+                    and not (rollout.turns[0].terminated or rollout.turns[0].truncated)
+                ):
                     tries[rollout.seed].append(rollout)
     told = {seed: how for seed, rollouts in tries.items() if (how := _told(rollouts, answers[seed]))}
     if len(told) < 2 or len(told) < _SHARE * len(tries):
@@ -179,10 +184,9 @@ def _told(rollouts: Sequence[Rollout], answer: str) -> tuple[Rollout, str] | Non
         said, before = rollout.turns[0].observation.lower(), (rollout.first + rollout.actions[0]).lower()
         if len(low) > 2 and low in said and low not in before and re.search(bounded(low), said):
             return rollout, "word for word"
-        known = {disguise.name for disguise in disguises(answer, before)}
-        for disguise in disguises(answer, said):
-            if disguise.name not in known:
-                return rollout, disguise.name
+        found = {disguise.name for disguise in disguises(answer, said)}
+        if found and (new := found - {disguise.name for disguise in disguises(answer, before)}):
+            return rollout, min(new)
     return None
 
 

@@ -171,7 +171,7 @@ def variance(evidence: Evidence) -> list[Finding]:
     config = evidence.config
     by_seed: dict[int, list[float]] = {}
     for player, rollouts in evidence.known_nothing.values():
-        if not player.contentless:
+        if not player.contentless and len(rollouts) >= config.play_seeds:
             for rollout in rollouts[: config.play_seeds]:
                 by_seed.setdefault(rollout.seed, []).append(rollout.return_(config))
     means = {seed: statistics.fmean(values) for seed, values in by_seed.items()}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -32,10 +32,12 @@ class ParquetRows:
                 self._field = _text_column(file.schema_arrow.names, fields, name)
                 place = place_for(path, "table arrow", cache)
                 index_place = place_for(path, f"rows {deduplicate} {self._field} npz", cache)
+                index = load_index(index_place)
                 if place is None:
                     self._table: Any = file.read()
                 elif not place.exists():
-                    _convert(file, place)
+                    index = self._scan(_converted(file, place), deduplicate)
+                    keep_index(index, index_place)
         except (pyarrow.ArrowInvalid, OSError) as error:
             raise CorpusError(f"corpus {name} is not a readable Parquet file: {error}") from error
         if place is not None:
@@ -43,9 +45,8 @@ class ParquetRows:
                 self._table = pyarrow.ipc.open_file(pyarrow.memory_map(str(place))).read_all()
             except (pyarrow.ArrowInvalid, OSError) as error:
                 raise CorpusError(f"the copy {place} of corpus {name} is damaged: {error}; delete it") from error
-        index = load_index(index_place)
         if index is None:
-            index = self._scan(deduplicate)
+            index = self._scan(self._table.to_batches(max_chunksize=_BATCH), deduplicate)
             keep_index(index, index_place)
         self._rows, self.skipped, self.fingerprint = index.numbers, index.skipped, index.fingerprint
 
@@ -57,20 +58,16 @@ class ParquetRows:
         row = self._table.slice(number, 1).to_pylist()[0]
         return document_of(row, self._field, f"{self._label}:{number}")
 
-    def _scan(self, deduplicate: bool) -> Index:
+    def _scan(self, batches: Iterable[Any], deduplicate: bool) -> Index:
         builder = IndexBuilder(self.name, "row", deduplicate=deduplicate)
-        for number, text in enumerate(self._texts()):
+        texts = (text for batch in batches for text in batch.column(self._field).to_pylist())
+        for number, text in enumerate(texts):
             if isinstance(text, str) and text.strip():
                 builder.read(text.encode("utf-8", "replace") + b"\0")
                 builder.add(number, text)
             else:
                 builder.skip(number, f"without text in {self._field}")
         return builder.build()
-
-    def _texts(self) -> Iterator[Any]:
-        for chunk in self._table.column(self._field).chunks:
-            for start in range(0, len(chunk), _BATCH):
-                yield from chunk.slice(start, _BATCH).to_pylist()
 
 
 def _text_column(columns: Sequence[str], fields: Sequence[str], name: str) -> str:
@@ -81,9 +78,11 @@ def _text_column(columns: Sequence[str], fields: Sequence[str], name: str) -> st
     return wanted[0]
 
 
-def _convert(file: Any, place: Path) -> None:
+def _converted(file: Any, place: Path) -> Iterator[Any]:
+    """Write the Arrow copy and yield its batches on the way."""
     import pyarrow
 
     with written(place) as temporary, pyarrow.ipc.new_file(str(temporary), file.schema_arrow) as writer:
         for batch in file.iter_batches(batch_size=_BATCH):
             writer.write_batch(batch)
+            yield batch

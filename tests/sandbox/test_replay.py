@@ -197,7 +197,7 @@ def test_a_journal_reaches_every_state_again(operations):
         outcome = machine.run(operation)
         assert (place in refused) == (type(outcome.error) is ProgramDied)
         if place not in refused:
-            journal.note(operation, outcome)
+            journal.note_all([operation], [outcome])
     other = _Machine()
     replayed = journal.replay()
     assert journal.verify(replayed, [other.run(operation) for operation in replayed]) == set()

@@ -100,13 +100,18 @@ class Journal:
         """Take down operations that a worker carried out."""
         find, note = self._logs.get, self.note
         for operation, outcome in zip(operations, outcomes, strict=True):
-            name, number, _ = operation
+            name, number, argument = operation
             value, error = outcome
-            if name != "step" or error is not None:
+            log = find(number) if error is None else None
+            if log is None:
                 note(operation, outcome)
-            elif (log := find(number)) is not None:
+            elif name == "step":
                 log.operations.append(operation)
                 log.shown = value
+            elif name == "reset" and argument is not None:
+                log.operations, log.shown, log.timed_out = [operation], value, False
+            else:
+                note(operation, outcome)
 
     def note(self, operation: Operation, outcome: Outcome) -> None:
         """Take down one operation that a worker carried out."""

@@ -195,10 +195,21 @@ def counts(evidence: Evidence, tools: ToolEvidence) -> list[Finding]:
 # -- reachability ---------------------------------------------------------------------------------
 def reachability(evidence: Evidence, tools: ToolEvidence) -> list[Finding]:
     """Tools can make every condition true."""
-    if evidence.proven or not tools.searches:
+    if evidence.proven:
         return []
     findings = []
     inside = tools.full
+    for index, criterion in enumerate(inside.criteria):
+        seen = [tools.at_reset[seed].criteria for seed in _looked_into(evidence, tools)]
+        views = [criteria[index] for criteria in seen if index < len(criteria)]
+        if criterion.fixed and all(view.fixed for view in views):
+            keys = ", ".join(f"state[{key!r}]" for key in criterion.fixed)
+            reason = (
+                f"{_named(inside, index)} can never hold: it reads {keys}, and no tool's code mentions that key. Let "
+                "a tool write what the condition reads, under the same name."
+            )
+            known = {"criterion": index, "reads": list(criterion.fixed)}
+            findings.append(Finding("criteria", Severity.REFUSE, reason, known))
     for index in range(len(inside.criteria)):
         missed = [search for search in tools.searches if index not in search.reached]
         if not missed:
@@ -207,18 +218,10 @@ def reachability(evidence: Evidence, tools: ToolEvidence) -> list[Finding]:
         always = len(missed) == len(tools.searches)
         calls = sum(search.calls for search in missed)
         proof: dict[str, Any] = {"criterion": index, "seeds": [search.seed for search in missed], "calls": calls}
-        fixed = [tools.at_reset[search.seed].criteria[index].fixed for search in missed]
         mends = tools.why.get(seed, {}).get(index, ())
         typed = [mend for mend in mends if any(word in mend.rpartition(": ")[2] for word in _TYPES)]
         blamed = any(unstated.seed == search.seed for unstated in tools.unstated for search in missed)
-        if all(fixed) and always:
-            keys = ", ".join(f"state[{key!r}]" for key in fixed[0])
-            reason = (
-                f"{_named(inside, index)} can never hold: it reads {keys}, and no tool's code mentions that key. Let "
-                "a tool write what the condition reads, under the same name."
-            )
-            findings.append(Finding("criteria", Severity.REFUSE, reason, {**proof, "reads": list(fixed[0])}))
-        elif mends and "no tool's code names:" in mends[0] and always:
+        if mends and "no tool's code names:" in mends[0] and always:
             reason = (
                 f"{_named(inside, index)} can never hold: after the right calls it still wants another value of "
                 f"{mends[0]}. Let a tool write it, or leave it out of the condition."
@@ -245,6 +248,11 @@ def reachability(evidence: Evidence, tools: ToolEvidence) -> list[Finding]:
         elif not blamed:
             findings.append(_unreached(tools, index, proof, always))
     return findings
+
+
+def _looked_into(evidence: Evidence, tools: ToolEvidence) -> set[int]:
+    """Seeds whose conditions were looked at in full."""
+    return {seed for seed in evidence.play_order[: evidence.config.tool_seeds] if seed in tools.at_reset}
 
 
 def _unreached(tools: ToolEvidence, index: int, proof: dict[str, Any], always: bool) -> Finding:

@@ -19,7 +19,7 @@ from spade_envs.validation.tool_values import Values
 
 _ANSWER = re.compile(r"<answer>.*?</answer>", re.DOTALL)
 _MAX_PREFIXES = 10
-_ENOUGH_CALLS = 100
+_ENOUGH_CALLS = 60
 _CONSTANTS = (1.0, 2.0, 3.0, 4.0, 5.0, 7.0, 10.0, 12.0, 24.0, 60.0, 100.0, 1000.0)
 
 
@@ -84,9 +84,10 @@ def collect_tools(evidence: Evidence) -> ToolEvidence | None:
                 _early(evidence, found)
                 _unstated(evidence, found)
             elif evidence.config.tool_operations:
-                for seed in evidence.play_order[: evidence.config.tool_seeds]:
-                    if seed in found.at_reset:
-                        _search(evidence, found, seed)
+                seeds = [seed for seed in evidence.play_order[: evidence.config.tool_seeds] if seed in found.at_reset]
+                hopeless = [index for index in range(len(found.full.criteria)) if _hopeless(found, seeds, index)]
+                for seed in seeds if not hopeless else ():
+                    _search(evidence, found, seed)
     except CollectionStopped:
         evidence.complete = False
     return found
@@ -106,6 +107,12 @@ def _at_reset(evidence: Evidence, found: ToolEvidence) -> None:
             found.at_reset[seed] = outcome.value
         elif seed == seeds[0]:
             return
+
+
+def _hopeless(found: ToolEvidence, seeds: Sequence[int], index: int) -> bool:
+    """Whether no tool can change what a condition reads, on any of the seeds: nothing need be searched."""
+    views = [found.at_reset[seed].criteria for seed in seeds]
+    return all(index < len(criteria) and bool(criteria[index].fixed) for criteria in views)
 
 
 def tool_calls(action: str) -> list[tuple[str, dict[str, Any]]]:
@@ -243,7 +250,7 @@ def _search(evidence: Evidence, found: ToolEvidence, seed: int) -> None:
     if len(done.reached.keys() | found.why[seed].keys()) == len(inspection.criteria):
         return
     hidden = [*inspection.state.values(), *inspection.hidden, inspection.expected]
-    knowing = search(runner, seed, schemas, first, _budget(evidence), more=[v for v in hidden if v is not None])
+    knowing = search(runner, seed, schemas, first, _budget(evidence) // 2, more=[v for v in hidden if v is not None])
     found.knowing[seed] = knowing
     for index, actions in knowing.reached.items():
         if index not in done.reached:

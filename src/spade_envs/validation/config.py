@@ -48,7 +48,7 @@ class ValidationConfig:
     long_observation: int = 20_000
     long_episode: int = 100_000
     """Characters of one observation, and of all observations of an episode, from which a warning is given."""
-    tool_operations: int = 1_200
+    tool_operations: int = 600
     """Sandbox operations for one search over tool calls; programs whose ``solution()`` wins need none. 0: no search."""
     tool_seeds: int = 2
     """Seeds on which tool environments are looked into."""

@@ -3,6 +3,8 @@
 import subprocess
 import sys
 import textwrap
+import time
+from pathlib import Path
 
 import pytest
 
@@ -119,3 +121,40 @@ def test_select_stands_in_for_poll():
         assert poll.poll(1000) == [(ours.fileno(), POLLOUT)]
         poll.unregister(ours)
         assert poll.poll(0) == []
+
+
+ORPHAN = """
+    import os, sys, time
+    from spade_envs.sandbox import Limits, Operation, Sandbox
+    limits = Limits(soft_seconds=0.05, hard_seconds=0.05, load_seconds=0.3)
+    sandbox = Sandbox(limits, minimum_isolation=sys.argv[2])
+    program = sandbox.open(sys.argv[1].replace("self.turn += 1", "while True: pass"))
+    program.session().reset(1)
+    worker = program.seat.worker
+    from spade_envs.sandbox.wire import encode_request
+    worker.socket.setblocking(True)
+    worker.socket.sendall(encode_request([Operation("step", 1, "x")]))
+    time.sleep(0.5)
+    print(worker.pid, flush=True)
+    os._exit(0)
+"""
+
+
+@pytest.mark.parametrize("level", ["static", "wasi"])
+def test_a_worker_that_loops_does_not_outlive_its_caller_for_long(counter_source, level):
+    if level == "wasi" and runtime.missing():
+        pytest.skip(runtime.missing())
+    done = run(ORPHAN, counter_source, level)
+    pid = int(done.stdout or 0)
+    assert pid, done.stderr
+    until = time.monotonic() + 60
+    while alive(pid) and time.monotonic() < until:
+        time.sleep(0.1)
+    assert not alive(pid)
+
+
+def alive(pid):
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2][:1] != "Z"
+    except OSError:
+        return False

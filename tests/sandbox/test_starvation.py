@@ -15,7 +15,7 @@ ANSWER = encode_reply(OK, ["seen", {}])
 class Worker:
     """A worker that has answered by the time that it is found asleep: this process slept longer."""
 
-    greeted = True
+    greeted, start_seconds = True, 0.0
 
     def __init__(self, answer):
         self.socket, self._theirs = socket.socketpair()

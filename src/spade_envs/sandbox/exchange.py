@@ -110,6 +110,8 @@ def _restart_deadline(exchange: Exchange, limits: Limits) -> None:
     position = len(exchange.outcomes)
     loading = not exchange.worker.greeted or (position < len(exchange.names) and exchange.names[position] == "load")
     exchange.budget = (limits.load_seconds if loading else limits.soft_seconds) + limits.hard_seconds
+    if not exchange.worker.greeted:
+        exchange.budget += exchange.worker.start_seconds
     exchange.began = time.monotonic()
     exchange.cpu_began = exchange.worker.cpu_seconds()
     exchange.deadline = exchange.began + exchange.budget

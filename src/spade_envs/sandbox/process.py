@@ -81,11 +81,14 @@ class Origin(Protocol):
 class WorkerProcess:
     """A forked worker: its socket, and a handle that cannot hit another process which got the same number."""
 
-    def __init__(self, pid: int, connection: socket.socket, handle: int | None, zygote: Origin) -> None:
+    def __init__(
+        self, pid: int, connection: socket.socket, handle: int | None, zygote: Origin, start_seconds: float = 0.0
+    ) -> None:
         self.pid = pid
         self.socket = connection
         self.buffer = bytearray()  # bytes of an answer that is not complete yet
         self.greeted = False  # its isolation report was read
+        self.start_seconds = start_seconds  # that may pass before, beyond the limits
         self._handle = handle
         self._zygote = zygote
         self._owner = os.getpid()

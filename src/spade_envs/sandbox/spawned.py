@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import faulthandler
 import gc
 import importlib
 import os
@@ -18,13 +19,41 @@ from spade_envs.sandbox.types import Limits
 
 INPUT, OUTPUT = 0, 1
 """Descriptors of the wire."""
+_PATIENCE = 10  # times what the caller grants one operation
+
+
+class Deadline:
+    """Ends this process if it neither reads nor writes for long: its caller, who would have, must be gone."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._seconds = _PATIENCE * (max(limits.load_seconds, limits.soft_seconds) + limits.hard_seconds)
+        self._nowhere = os.open(os.devnull, os.O_WRONLY)
+
+    def start(self) -> None:
+        """Count from now; kept by a thread that needs no interpreter lock."""
+        faulthandler.dump_traceback_later(self._seconds, exit=True, file=self._nowhere)
+
+    def stop(self) -> None:
+        """Do not count: a worker may wait for requests as long as it likes."""
+        faulthandler.cancel_dump_traceback_later()
 
 
 class _PipeWorker(worker.Worker):
+    def __init__(self, limits: Limits) -> None:
+        super().__init__(INPUT, limits)
+        self._deadline = Deadline(limits)
+
+    def _read(self, size: int) -> bytes:
+        self._deadline.stop()
+        data = super()._read(size)
+        self._deadline.start()
+        return data
+
     def _write(self, data: bytes) -> None:
         view = memoryview(data)
         while view:
             view = view[os.write(OUTPUT, view) :]
+        self._deadline.start()
 
 
 def main(_descriptor: int, _parent: int, options: Sequence[str]) -> NoReturn:
@@ -35,7 +64,7 @@ def main(_descriptor: int, _parent: int, options: Sequence[str]) -> NoReturn:
     loader.warm(optional)
     loader.harden()
     loader.prepare(optional)
-    serving = _PipeWorker(INPUT, Limits(*msgpack.unpackb(bytes.fromhex(bounds))))
+    serving = _PipeWorker(Limits(*msgpack.unpackb(bytes.fromhex(bounds))))
     layers = dict.fromkeys(jail.LAYERS, f"not offered by {platform.system()}")
     try:
         serving.say(wire.OK, layers)

@@ -22,7 +22,7 @@ from spade_envs.sandbox.process import WorkerProcess, interpreter_command, inter
 from spade_envs.sandbox.types import IsolationLevel, Limits, SandboxError
 
 _CHUNK = 1 << 16
-_STOP_SECONDS = 5.0
+_START_SECONDS, _STOP_SECONDS = 60.0, 5.0
 
 
 class SpawnedWorkers:
@@ -77,7 +77,7 @@ class SpawnedWorkers:
         threading.Thread(target=_carry_out, args=(process.stdout, theirs), daemon=True).start()
         with self._books:
             self._workers[process.pid] = process
-        return WorkerProcess(process.pid, ours, None, self)
+        return WorkerProcess(process.pid, ours, None, self, _START_SECONDS)
 
     def kill(self, pid: int) -> None:
         """End a worker."""

@@ -11,7 +11,7 @@ from typing import NoReturn
 
 import msgpack
 
-from spade_envs.sandbox.spawned import INPUT, OUTPUT, binary_streams
+from spade_envs.sandbox.spawned import INPUT, OUTPUT, Deadline, binary_streams
 from spade_envs.sandbox.types import IsolationLevel, Limits
 from spade_envs.sandbox.wasi.host import exit_status
 from spade_envs.sandbox.wasi.stream import Stream, machine, no_layers
@@ -21,6 +21,17 @@ class _Piped(Stream):
     def __init__(self, limits: Limits, minimum: IsolationLevel) -> None:
         super().__init__()
         self._limits, self._minimum = limits, minimum
+        self._deadline = Deadline(limits)
+
+    def read(self, size: int) -> bytes:
+        self._deadline.stop()
+        data = super().read(size)
+        self._deadline.start()
+        return data
+
+    def write(self, data: bytes) -> int:
+        self._deadline.start()
+        return super().write(data)
 
     def become_worker(self) -> None:
         self.connect(no_layers(), self._limits, self._minimum, INPUT, OUTPUT)

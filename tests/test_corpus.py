@@ -12,7 +12,7 @@ from pathlib import Path
 import pyarrow
 import pyarrow.parquet
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spade_envs.corpus import Corpus, CorpusError, Document, cut_words, permuted
@@ -123,11 +123,13 @@ def test_a_file_that_changes_under_the_reader_is_an_error(tmp_path: Path) -> Non
         corpus[1]
 
 
+@settings(deadline=None)
 @given(size=st.integers(1, 3000), key=st.tuples(st.integers(0, 2**63), st.integers(0, 9)))
 def test_the_order_is_a_permutation(size: int, key: tuple[int, int]) -> None:
     assert sorted(permuted(index, size, key) for index in range(size)) == list(range(size))
 
 
+@settings(deadline=None)
 @given(size=st.integers(1, 10**15), key=st.tuples(st.integers()), data=st.data())
 def test_large_orders_stay_in_range_and_do_not_collide(size: int, key: tuple[int], data: st.DataObject) -> None:
     indices = data.draw(st.sets(st.integers(0, size - 1), min_size=1, max_size=20))
@@ -157,6 +159,7 @@ def test_sampling_repeats_nothing_until_all_came(tmp_path: Path) -> None:
     assert [again.sample(6, index).text for index in range(7)] != turns[0]
 
 
+@settings(deadline=None)
 @given(words=st.lists(st.text("abc", min_size=1, max_size=3), max_size=12), limit=st.integers(0, 12))
 def test_cutting_by_words(words: list[str], limit: int) -> None:
     text = "  \n ".join(words)

@@ -31,9 +31,7 @@ def test_planted_fault_is_found(path: Path, sandbox: Sandbox) -> None:
     header = _header(source)
     report = validate(source, sandbox=sandbox)
     found = [
-        finding
-        for finding in report.findings
-        if finding.probe == header["probe"] and header["says"] in finding.reason
+        finding for finding in report.findings if finding.probe == header["probe"] and header["says"] in finding.reason
     ]
     assert found, _explained(report)
     assert found[0].severity == header["verdict"], _explained(report)

@@ -10,9 +10,21 @@ import spade_envs
 
 ROOT = Path(spade_envs.__file__).parent
 ORDER = (
-    *("terminal", "tool_schema", "contract", "verify", "answers", "returns", "laps", "record", "sandbox", "source_text"),
+    *(
+        "terminal",
+        "tool_schema",
+        "contract",
+        "verify",
+        "answers",
+        "returns",
+        "laps",
+        "record",
+        "sandbox",
+        "source_text",
+    ),
     *("models", "validation", "batching", "memory", "spaces", "corpus", "tool_calls", "episode", "stepping", "page"),
-    *("env", "vector", "registration", "designer", "play", "streaming", "players", "calibration", "pools", "cli"),
+    *("env", "vector", "registration", "designer", "play", "streaming", "players", "calibration", "pools", "cluster"),
+    "cli",
 )
 
 

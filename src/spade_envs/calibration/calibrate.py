@@ -44,7 +44,7 @@ class CalibrationConfig:
     hinted: bool = True
     seed: int = 0
     width: int = 64  # most episodes at once
-    chunk: int = 32  # records at once
+    chunk: int = 8  # records at once
 
     def __post_init__(self) -> None:
         for name in ("plays", "batch", "width", "chunk"):

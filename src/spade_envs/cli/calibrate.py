@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.table import Table
 
+from spade_envs.cli.cluster import RayAddressOption, RayGpusOption, RayOption, RayWorkersOption, workers
 from spade_envs.cli.console import (
     IsolationOption,
     JsonOption,
@@ -29,12 +30,14 @@ from spade_envs.cli.console import (
 )
 
 if TYPE_CHECKING:
-    from spade_envs.calibration import Calibration, CalibrationConfig
+    from spade_envs.calibration import Calibration
+    from spade_envs.cluster.players import Chunk
     from spade_envs.episode import Episode, PlayConfig
     from spade_envs.memory import Memory
     from spade_envs.models.base import ChatModel
     from spade_envs.play import Player
     from spade_envs.record import EnvironmentRecord
+    from spade_envs.sandbox import Sandbox
 
 
 def _chosen(store: Memory, ids: Sequence[str], skill: str | None, kind: str | None, limit: int) -> list[Any]:
@@ -139,6 +142,10 @@ def calibrate(
     temperature: Annotated[float, typer.Option(min=0, help="Sampling temperature of a model.")] = 0.6,
     tools: ToolsOption = "auto",
     width: Annotated[int, typer.Option(min=1, help="Most episodes at once.")] = 64,
+    ray: RayOption = False,
+    ray_address: RayAddressOption = None,
+    ray_workers: RayWorkersOption = None,
+    ray_gpus: RayGpusOption = 0.0,
     transcripts: Annotated[Path | None, typer.Option(help="Append every episode to this file, as JSON lines.")] = None,
     isolation: IsolationOption = "full",
     as_json: JsonOption = False,
@@ -151,12 +158,17 @@ def calibrate(
     Example: `spade calibrate --memory m --model nano --plays 8`
     """
     from spade_envs.calibration import CalibrationConfig
+    from spade_envs.cluster import calibrate_on_cluster
     from spade_envs.memory import Memory
     from spade_envs.models import load_model
     from spade_envs.models.base import Sampling
     from spade_envs.players import PLAYER_NAMES, scripted_player
     from spade_envs.sandbox import Sandbox
 
+    if tools not in ("auto", "text", "native"):
+        raise ValueError(f"--tools must be auto, text or native, got {tools!r}")
+    if ray and transcripts:
+        raise ValueError("--transcripts needs the episodes here; leave out --ray or --transcripts")
     scripted = agent in PLAYER_NAMES
     if agent == "human" or (not scripted and agent != "nano" and ":" not in agent):
         raise ValueError(
@@ -178,26 +190,35 @@ def calibrate(
             records = [record for record in records if record.id not in done]
             if done:
                 err.print(f"{len(done)} environments are done already, {len(records)} are left")
-        player: ChatModel | Player
-        if scripted:
-            player = scripted_player(agent, sandbox=sandbox, seed=seed)
-        else:
-            player = load_model(agent, base_url=base_url)
-            stack.callback(player.close)
         log = stack.enter_context(transcripts.open("a", encoding="utf-8")) if transcripts else None
 
         def note(record: EnvironmentRecord, episode: Episode) -> None:
             if log is not None:
                 log.write(json.dumps({"env_id": record.env_id, "run": run, **episode.to_dict()}) + "\n")
 
+        def work() -> Iterator[Chunk]:
+            """Chunks with what they are played by; tools are settled where the player is."""
+            for chunk in _chunks(records, config.chunk):
+                name = prompts or (
+                    "nano" if agent == "nano" else "tool_use" if chunk[0].kind == "tool_use" else "games"
+                )
+                play = replace(_play_config(name, scripted), tools="native" if tools == "native" else "text")
+                sampling = Sampling(max_tokens=play.turn_tokens, temperature=temperature, seed=seed)
+                yield chunk, play, replace(config, chunk=len(chunk)), sampling, tools == "auto"
+
+        if ray:
+            count = workers(ray_address, ray_workers)
+            stream = calibrate_on_cluster(agent, work(), workers=count, isolation=check_isolation(isolation),
+                                          options={"base_url": base_url}, seed=seed, gpus=ray_gpus)  # fmt: skip
+        else:
+            player = load_model(agent, base_url=base_url) if not scripted else None
+            if player is not None:
+                stack.callback(player.close)
+            stream = _here(player or scripted_player(agent, sandbox=sandbox, seed=seed), work(), sandbox, note)
         results: list[Calibration] = []
         failed = list(state.get("failed", ()))
         advance = stack.enter_context(progress("played", len(records)))
-        for number, chunk in enumerate(_chunks(records, config.chunk), next_chunk):
-            name = prompts or ("nano" if agent == "nano" else "tool_use" if chunk[0].kind == "tool_use" else "games")
-            play = replace(_play_config(name, scripted), tools=tools_mode(tools, player))
-            sampling = Sampling(max_tokens=play.turn_tokens, temperature=temperature, seed=seed)
-            new = _play(player, chunk, sandbox, play, config, sampling, note)
+        for number, new in enumerate(stream, next_chunk):
             results += new
             failed += [result.record.id for result in new if not result.plain.returns]
             if not scripted:
@@ -208,22 +229,18 @@ def calibrate(
         raise typer.Exit(1)
 
 
-def _play(
+def _here(
     player: ChatModel | Player,
-    chunk: list[EnvironmentRecord],
-    sandbox: Any,
-    play: PlayConfig,
-    config: CalibrationConfig,
-    sampling: Any,
+    work: Iterator[Chunk],
+    sandbox: Sandbox,
     note: Callable[[EnvironmentRecord, Episode], None],
-) -> list[Calibration]:
-    from spade_envs.calibration import calibrate as play_and_measure
+) -> Iterator[list[Calibration]]:
+    """Play the chunks in this process."""
+    from spade_envs.calibration import calibrate as measured
 
-    return list(
-        play_and_measure(
-            player, chunk, sandbox, play, replace(config, chunk=len(chunk)), sampling=sampling, on_episode=note
-        )
-    )
+    for records, play, config, sampling, auto in work:
+        mode = replace(play, tools=tools_mode("auto", player)) if auto else play
+        yield list(measured(player, records, sandbox, mode, config, sampling=sampling, on_episode=note))
 
 
 def _check_run(run: str, resume: bool, next_chunk: int, state: dict[str, Any], settings: dict[str, Any]) -> None:

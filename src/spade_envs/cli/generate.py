@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import time
-from contextlib import nullcontext
+from contextlib import ExitStack, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from spade_envs.cli.cluster import (
+    RayAddressOption,
+    RayGpusOption,
+    RayOption,
+    RayWorkersOption,
+    model_on_cluster,
+    validators,
+)
 from spade_envs.cli.console import (
     IsolationOption,
     JsonOption,
@@ -18,13 +27,14 @@ from spade_envs.cli.console import (
     err,
     out,
     print_json,
-    progress,
     shown,
 )
+from spade_envs.cli.generate_display import EventLog, RunDisplay
 
 if TYPE_CHECKING:
-    from spade_envs.designer.attempt import Attempt, DesignPrompt
+    from spade_envs.designer.attempt import DesignPrompt
     from spade_envs.designer.generate import GenerateSummary
+    from spade_envs.models.base import ChatModel
 
 
 def _print_prompt(prompt: DesignPrompt) -> None:
@@ -36,7 +46,9 @@ def _print_prompt(prompt: DesignPrompt) -> None:
 def _print_summary(summary: GenerateSummary, seconds: float, folder: Path, log: Path) -> None:
     out.print(
         f"{summary.admitted} environments of {summary.attempts} attempts in {seconds:.0f} s, "
-        f"{summary.completion_tokens} tokens written · memory {shown(str(folder))}"
+        f"{summary.completion_tokens} tokens written"
+        + (f", cost {summary.cost:.4f}" if summary.cost else "")
+        + f" · memory {shown(str(folder))}"
     )
     if summary.judged:
         out.print(
@@ -57,7 +69,7 @@ def generate(
         ),
     ] = None,
     model: Annotated[
-        str, typer.Option(help="nano, hf:FOLDER_OR_HUB_ID, openai:MODEL (key from OPENAI_API_KEY).")
+        str, typer.Option(help="nano, hf:FOLDER_OR_HUB_ID, vllm:…, openai:MODEL (key from OPENAI_API_KEY).")
     ] = "nano",
     count: Annotated[int, typer.Option("-n", "--count", min=1, help="Environments to have in the end.")] = 100,
     memory: MemoryOption = None,
@@ -94,7 +106,16 @@ def generate(
         str | None, typer.Option(help="Column or key that holds the text. Default: text, orig_doc.")
     ] = None,
     base_url: Annotated[str | None, typer.Option(help="Endpoint of an openai:… model.")] = None,
-    concurrency: Annotated[int, typer.Option(min=1, help="Requests at once, for an endpoint.")] = 16,
+    concurrency: Annotated[
+        int, typer.Option(min=1, help="Most requests at once, for an endpoint; fewer while it refuses for load.")
+    ] = 16,
+    prices: Annotated[
+        str | None, typer.Option(help="Of a million prompt and completion tokens, e.g. 0.15,0.60, to count the cost.")
+    ] = None,
+    ray: RayOption = False,
+    ray_address: RayAddressOption = None,
+    ray_workers: RayWorkersOption = None,
+    ray_gpus: RayGpusOption = 0.0,
     licence: Annotated[str, typer.Option(help="Stored in the records.")] = "",
     log: Annotated[
         Path | None, typer.Option(help="JSON lines of every attempt. Default: attempts.jsonl in the memory.")
@@ -119,6 +140,9 @@ def generate(
     from spade_envs.designer.generate import generate as run_generation
     from spade_envs.memory import Memory, default_home
     from spade_envs.models import load_model
+    from spade_envs.models.journal import ReplyJournal
+    from spade_envs.models.openai import OpenAIModel
+    from spade_envs.models.usage import Prices
     from spade_envs.sandbox import Sandbox
 
     prompt_set = PromptSet.load(prompts or ("nano" if model == "nano" else "games"))
@@ -148,48 +172,68 @@ def generate(
                 )  # fmt: skip
                 _print_prompt(preview(documents, designer, seed=seed))
             return
-    with Sandbox(minimum_isolation=check_isolation(isolation)) as sandbox, Memory.open(folder) as store:
-        chat = load_model(model, base_url=base_url, concurrency=concurrency)
+    name = run or f"generate-{seed}"
+    journal = ReplyJournal(folder / f"replies-{hashlib.sha256(name.encode()).hexdigest()[:12]}.jsonl")
+    events = EventLog(folder / "events.jsonl", name)
+    priced = Prices.parse(prices) if prices is not None else None
+    start = time.monotonic()
+    with ExitStack() as stack:
+        sandbox = stack.enter_context(Sandbox(minimum_isolation=check_isolation(isolation)))
+        store = stack.enter_context(Memory.open(folder))
+
+        def load(spec: str, url: str | None) -> ChatModel:
+            """The model that ``spec`` names, here or on the cluster; endpoints are asked from here."""
+            if ray and not spec.startswith("openai:"):
+                loaded: ChatModel = model_on_cluster(spec, ray_address, ray_workers, ray_gpus)
+            else:
+                loaded = load_model(spec, base_url=url, concurrency=concurrency, prices=priced, journal=journal)
+            stack.callback(loaded.close)
+            return loaded
+
+        chat = load(model, base_url)
         hinter = None
         if hint_model is not None and not prompt_set.own_hint:
-            other = (hint_base_url or base_url) if hint_model.startswith("openai:") else None
-            hinter = load_model(hint_model, base_url=other, concurrency=concurrency)
+            hinter = load(hint_model, (hint_base_url or base_url) if hint_model.startswith("openai:") else None)
         designer = Designer(
             prompt_set, store, sandbox, generator=model, max_turns=max_turns, licence=licence, cut=cut_for(chat)
         )  # fmt: skip
-        name = run or f"generate-{seed}"
+        if ray:
+            validator = validators(ray_address, ray_workers, check_isolation(isolation), designer.validation)
+            stack.callback(validator.close)
+            designer.validator = validator
+        usages = [one.usage for one in (chat, hinter) if isinstance(one, OpenAIModel)]
         admitted = store.progress(name)[1].get("admitted", 0) if resume else 0
-        attempts, start = 0, time.monotonic()
+        display = stack.enter_context(RunDisplay(count, admitted, usages[0] if usages else None))
+
+        def stored(summary: GenerateSummary) -> None:
+            journal.clear()
+            events.round(summary)
+
+        events.write("start", model=model, corpus=corpus or "builtin:nano", count=count, seed=seed, resume=resume)
         try:
-            with progress("generate", count) as advance:
-
-                def note(attempt: Attempt) -> None:
-                    nonlocal admitted, attempts
-                    attempts += 1
-                    admitted += attempt.status == "admitted"
-                    advance(admitted, f"{attempts} attempts, last: {attempt.cause}")
-
-                summary = run_generation(
-                    chat,
-                    documents,
-                    designer,
-                    store,
-                    count=count,
-                    seed=seed,
-                    run=name,
-                    round_size=round_size,
-                    sampling=sampling,
-                    max_attempts=max_attempts,
-                    repairs=prompt_set.repairs if repairs is None else repairs,
-                    hint_model=hinter,
-                    log=log,
-                    resume=resume,
-                    on_attempt=note,
-                )
-        finally:
-            chat.close()
-            if hinter is not None:
-                hinter.close()
+            summary = run_generation(
+                chat,
+                documents,
+                designer,
+                store,
+                count=count,
+                seed=seed,
+                run=name,
+                round_size=round_size,
+                sampling=sampling,
+                max_attempts=max_attempts,
+                repairs=prompt_set.repairs if repairs is None else repairs,
+                hint_model=hinter,
+                log=log,
+                resume=resume,
+                on_attempt=display.note,
+                on_round=stored,
+                spent=lambda: sum(usage.cost for usage in usages),
+            )
+        except BaseException as error:
+            events.write("stopped", kind=type(error).__name__, reason=str(error))
+            raise
+        events.write("end", admitted=summary.admitted, attempts=summary.attempts, cost=summary.cost)
         ids = [record.env_id for record in store.records(run=name)]
     for reason, number in documents.skipped.items():
         err.print(f"[yellow]corpus: {number} rows skipped: {shown(reason)}[/]")

@@ -8,7 +8,7 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from spade_envs.corpus import Document
 from spade_envs.designer.attempt import Attempt, DesignPrompt
@@ -18,7 +18,7 @@ from spade_envs.designer.tokens import Cut, cut_estimated
 from spade_envs.laps import Laps
 from spade_envs.record import EnvironmentRecord, source_id
 from spade_envs.source_text.extract import extract_program
-from spade_envs.validation import ValidationConfig, validate
+from spade_envs.validation import Report, ValidationConfig, validate
 from spade_envs.validation.finding import Severity
 
 if TYPE_CHECKING:
@@ -27,6 +27,18 @@ if TYPE_CHECKING:
 
 EXCERPT = 500
 """Characters of the grounding document that a record keeps, for people."""
+
+
+class Validator(Protocol):
+    """Validates sources elsewhere, many at once."""
+
+    def submit(self, sources: Iterable[str]) -> None:
+        """Begin with these sources."""
+        ...
+
+    def report(self, source: str) -> Report:
+        """Return the report of one source, submitted before or not."""
+        ...
 
 
 class Designer:
@@ -48,6 +60,7 @@ class Designer:
         allow: Sequence[str] = (),
         licence: str = "",
         cut: Cut = cut_estimated,
+        validator: Validator | None = None,
     ) -> None:
         """Put the parts together.
 
@@ -62,12 +75,14 @@ class Designer:
             allow: opt-in modules for the programs.
             licence: stored in the records.
             cut: shortens documents to a number of tokens, :func:`~spade_envs.designer.tokens.cut_for` the model.
+            validator: validates elsewhere, by the same configuration; None: here, in ``sandbox``.
         """
         self.prompts, self.memory, self.sandbox = prompts, memory, sandbox
         self._contradictions = None if memory is None else MemoryContradictions(memory)
         self.validation = validation_config(prompts, validation)
         self.generator, self.allow, self.licence = generator, tuple(allow), licence
         self.cut = cut
+        self.validator = validator
         self.own_hint = prompts.own_hint if own_hint is None else own_hint
         self.max_turns = prompts.max_turns if max_turns is None else max_turns
 
@@ -90,6 +105,16 @@ class Designer:
             document, skill, exemplars, negatives, drawn, causes=causes, cut=self.cut, max_turns=self.max_turns
         )
         return DesignPrompt(messages, skill, document, tuple(record.id for record in exemplars), drawn)
+
+    def expect(self, texts: Iterable[str]) -> None:
+        """Say which replies :meth:`admit` will get, so that a validator elsewhere can begin with all of them."""
+        if self.validator is not None:
+            self.validator.submit(filter(None, (extract_program(text).source for text in texts)))
+
+    def _report(self, source: str) -> Report:
+        if self.validator is not None:
+            return self.validator.report(source)
+        return validate(source, sandbox=self.sandbox, allow=self.allow, config=self.validation)
 
     def admit(self, text: str, prompt: DesignPrompt) -> Attempt:
         """Judge one reply: extract, compare with the memory, validate, make the record (not yet stored).
@@ -120,7 +145,7 @@ class Designer:
         lap("duplicate")
         if repeated:
             return dataclasses.replace(attempt, status="duplicate", cause="duplicate", reason=repeated)
-        report = validate(extracted.source, sandbox=self.sandbox, allow=self.allow, config=self.validation)
+        report = self._report(extracted.source)
         if report.admitted and self._contradictions is not None:
             report = self._contradictions.check(
                 extracted.source, report, sandbox=self.sandbox, allow=self.allow, config=self.validation

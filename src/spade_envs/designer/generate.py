@@ -50,6 +50,8 @@ def generate(
     log: str | Path | None = None,
     resume: bool = False,
     on_attempt: Callable[[Attempt], None] | None = None,
+    on_round: Callable[[GenerateSummary], None] | None = None,
+    spent: Callable[[], float] | None = None,
 ) -> GenerateSummary:
     """Add exactly ``count`` environments to ``memory``.
 
@@ -70,6 +72,8 @@ def generate(
         log: JSON lines of every attempt are appended to this file.
         resume: go on with a run of this name; without it such a run is an error.
         on_attempt: called after every attempt, in order.
+        on_round: called after every round, when it is stored.
+        spent: says what the models have cost since the call began.
 
     Raises:
         GenerateError: if nothing is admitted any more, attempts run out, or the run to resume is another one.
@@ -92,6 +96,7 @@ def generate(
     if next_round:  # what is stored counts, should the state say otherwise (see below)
         summary.admitted = len(memory.records(run=run, archived=None))
     barren: int = state.get("barren", 0)
+    cost_before = summary.cost
     hints = None if designer.own_hint else HintWriter(designer.prompts, designer.sandbox, designer.validation)
     with AttemptLog(log, run, next_round) if log is not None else nullcontext() as attempt_log:
         while summary.admitted < count:
@@ -110,6 +115,7 @@ def generate(
                     attempt_log.write(attempt)
                 if on_attempt is not None:
                     on_attempt(attempt)
+            summary.cost = cost_before + (spent() if spent is not None else 0.0)
             with summary.timed("store"):
                 if attempt_log is not None:
                     attempt_log.sync()
@@ -123,6 +129,8 @@ def generate(
             if new < len(records):  # another process stored the same program while this round was made
                 records = memory.records(run=run, limit=new, newest_first=True, archived=None)[::-1] if new else []
             summary.ids += [record.id for record in records]
+            if on_round is not None:
+                on_round(summary)
     return summary
 
 

@@ -48,6 +48,7 @@ class Round:
             completions = self.model.complete([prompt.messages for prompt in prompts], sampling)
         attempts: list[Attempt] = []
         admitted: list[EnvironmentRecord] = []
+        self.designer.expect(completion.text for completion in completions)
         for offset, (prompt, completion) in enumerate(zip(prompts, completions, strict=True)):
             attempt = self._judged(prompt, completion, admitted, wanted)
             attempts.append(dataclasses.replace(attempt, index=first + offset, round=self.index, seed=sampling.seed))
@@ -106,6 +107,7 @@ class Round:
                 [repair_messages(self.designer.prompts, prompts[place], attempts[place]) for place in open_],
                 self._sampling(f"repair{turn}"),
             )
+        self.designer.expect(completion.text for completion in completions)
         for place, completion in zip(open_, completions, strict=True):
             before = attempts[place]
             after = self._judged(prompts[place], completion, admitted, wanted)

@@ -13,7 +13,7 @@ from spade_envs.designer.attempt import Attempt
 
 TOTALS = (
     "admitted", "attempts", "judged", "first_admitted", "repaired", "repair_turns",
-    "prompt_tokens", "completion_tokens", "hint_tokens", "without_hint",
+    "prompt_tokens", "completion_tokens", "hint_tokens", "without_hint", "cost",
 )  # fmt: skip
 """The numbers that a run stores with every round."""
 
@@ -37,6 +37,7 @@ class GenerateSummary:
     completion_tokens: int = 0
     hint_tokens: int = 0
     without_hint: int = 0
+    cost: float = 0.0  # of the endpoints' answers, where prices are known
     seconds: Counter[str] = field(default_factory=Counter)
     ids: list[str] = field(default_factory=list)  # of the records added in this sitting
 

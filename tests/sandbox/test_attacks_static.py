@@ -1,28 +1,21 @@
-"""Attacks on the static layer, each in a jailed worker of its own: refused before it runs, or stopped when it runs.
+"""Attacks in generated code: each names the layer that has to stop it, and that layer does.
 
-Every source leaves what it got hold of in ``r``, or changes something shared. None may run to its end, save the few
-that are shown to be harmless.
+Each runs in a jailed worker of its own. Every source leaves what it got hold of in ``r``, or changes something shared.
+The layers: ``policy`` (refused before it runs), ``guards`` (gets through the policy, stopped when it runs), ``limits``
+(ended by time or memory), ``jail`` (the worker dies alone), ``wire`` (the answer is refused or mended), ``none``
+(reaches nothing; ``error`` is what plain Python says).
 """
 
-import json
-from pathlib import Path
+import subprocess
+import sys
+from collections import Counter
 
 import pytest
+from attack_table import ATTACKS, LAYERS, TABLE
 
-from spade_envs.sandbox import PolicyViolation, ProgramRaised
+from spade_envs.sandbox import PolicyViolation, ProgramDied, ProgramRaised, ProgramTimeout, ProtocolViolation
+from spade_envs.sandbox.policy import check
 
-DATA = Path(__file__).parents[1] / "data"
-ATTACKS = [json.loads(line) for name in ("attacks", "attacks_more") for line in (DATA / f"{name}.jsonl").open()]
-
-HARMLESS = {
-    "import x as _getattr_": "the name means nothing here",
-    "str.join/%-format %(x)s no attr": "percent formatting reads no attributes",
-    "RT: string annotation dataclass": "a string annotation is never evaluated",
-}
-STOPPED_BY = {
-    *("Refused", "AssertionError", "AttributeError", "TypeError"),
-    *("ValueError", "ImportError", "NameError", "KeyError"),
-}
 PROLOGUE = "OUT = []\ndef f0(): pass\n"
 EPILOGUE = """
 class AttackEnv:
@@ -31,25 +24,93 @@ class AttackEnv:
 """
 
 
-@pytest.mark.parametrize("attack", ATTACKS, ids=lambda attack: attack["name"][:60])
-def test_attack_is_refused_or_stopped(attack, sandbox):
-    allow = ("numpy",) if "numpy" in attack["source"] else ()
+def of(layer: str):
+    chosen = [attack for attack in ATTACKS if attack["layer"] == layer]
+    return pytest.mark.parametrize("attack", chosen, ids=lambda attack: attack["name"][:60])
+
+
+def allow(attack: dict) -> frozenset[str]:
+    return frozenset({"numpy"} if "numpy" in attack["source"] else ())
+
+
+def play(sandbox, attack: dict):
+    """Load the attack and take a step; a wire attack brings its own environment."""
+    source = PROLOGUE + attack["source"] + ("" if attack["layer"] == "wire" else EPILOGUE)
+    assert not check(source, allow(attack)), "the policy must let it through, or the layer is not tested"
+    program = sandbox.open(source, allow=tuple(allow(attack)))
+    try:
+        session = program.session()
+        session.reset(1)
+        return session.step("go")
+    finally:
+        program.close()
+
+
+@of("policy")
+def test_the_policy_refuses(attack, sandbox):
     source = PROLOGUE + attack["source"] + EPILOGUE
-    if attack["name"] in HARMLESS:
-        sandbox.open(source, allow=allow).close()
+    reasons = check(source, allow(attack))
+    assert reasons
+    assert all(reason.line > 0 for reason in reasons)
+    with pytest.raises(PolicyViolation):
+        sandbox.open(source, allow=tuple(allow(attack)))
+
+
+@of("guards")
+def test_the_guards_stop(attack, sandbox):
+    with pytest.raises(ProgramRaised) as caught:
+        play(sandbox, attack)
+    assert caught.value.exception == attack.get("error", "Refused")
+
+
+@of("none")
+def test_nothing_is_reached(attack, sandbox):
+    if "error" not in attack:
+        play(sandbox, attack)
         return
-    with pytest.raises((PolicyViolation, ProgramRaised)) as caught:
-        sandbox.open(source, allow=allow).close()
-    if isinstance(caught.value, ProgramRaised):
-        assert caught.value.exception in STOPPED_BY
-        # an attack that fails because a name is missing proves nothing, unless that name is a built-in we removed
-        assert caught.value.exception != "NameError" or any(
-            name in caught.value.message for name in ("'open'", "'system'")
-        )
+    with pytest.raises(ProgramRaised) as caught:
+        play(sandbox, attack)
+    assert caught.value.exception == attack["error"]
+
+
+@of("limits")
+def test_the_limits_end(attack, sandbox):
+    with pytest.raises((ProgramTimeout, ProgramRaised)) as caught:
+        play(sandbox, attack)
+    if attack.get("error") == "MemoryError":
+        assert caught.value.exception == "MemoryError"
     else:
-        assert all(reason.line > 0 for reason in caught.value.reasons)
+        assert isinstance(caught.value, ProgramTimeout)
+
+
+@of("jail")
+def test_the_jail_contains(attack, sandbox):
+    with pytest.raises(ProgramDied):
+        play(sandbox, attack)
+
+
+@of("wire")
+def test_the_wire_refuses_or_mends(attack, sandbox):
+    if "error" in attack:
+        with pytest.raises(ProtocolViolation):
+            play(sandbox, attack)
+        return
+    result = play(sandbox, attack)
+    assert type(result.observation) is str
+    assert len(result.observation) <= sandbox.limits.max_observation_chars
+    assert result.observation.encode()
+    assert type(result.info) is dict
 
 
 def test_there_are_enough_attacks_of_different_kinds():
     names = [attack["name"] for attack in ATTACKS]
-    assert len(names) == len(set(names)) >= 200
+    assert len(names) == len(set(names)) >= 300
+    layers = Counter(attack["layer"] for attack in ATTACKS)
+    assert set(layers) == set(LAYERS)
+    assert layers["none"] <= len(ATTACKS) // 10
+    assert len({attack["kind"] for attack in ATTACKS}) >= 15
+
+
+def test_the_table_counts_every_attack():
+    done = subprocess.run([sys.executable, TABLE], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1].split("|")[-2].strip() == str(len(ATTACKS))

@@ -22,10 +22,13 @@ class Bindings:
     bound: set[str] = field(default_factory=set)  # names bound by anything but an import of a module
     modules: dict[str, str] = field(default_factory=dict)  # name -> module
     fields: dict[str, list[str]] = field(default_factory=dict)  # class -> fields in order (dataclass, NamedTuple)
+    methods: set[str] = field(default_factory=set)  # names of methods: bound in class bodies, nowhere else
     postponed: bool = False  # "from __future__ import annotations"
 
-    def is_builtin(self, name: str) -> bool:
+    def is_builtin(self, name: str, *, in_class_body: bool = False) -> bool:
         """Whether ``name`` can only mean the built-in (or what is bound before the program runs)."""
+        if in_class_body and name in self.methods:
+            return False
         return name not in self.bound and name not in self.modules
 
 
@@ -48,7 +51,9 @@ def collect(tree: ast.Module) -> Bindings:
                 imported.setdefault(alias.asname or target, set()).add(target)
         elif isinstance(node, ast.ImportFrom) and node.module == "__future__":
             result.postponed = True
-        elif not (isinstance(node, ast.FunctionDef) and id(node) in methods):
+        elif isinstance(node, ast.FunctionDef) and id(node) in methods:
+            result.methods.add(node.name)
+        else:
             result.bound.update(bound_names(node))
     for name in PREBOUND_MODULES.split():
         if name not in result.bound and name not in imported:

@@ -171,6 +171,10 @@ def _safe_formatting(found: Any, name: str) -> Any:
 
 def _own_constructor(value: Any, found: Any) -> Any:
     """``Class.__init__`` for the program's own objects only: a dataclass's would set any attribute on anything."""
+    if type(value) is super:
+        value = _receiver_of(value)
+        if type(value) in _WRITABLE_TYPES:  # it is the library's: its own constructor takes any name
+            raise Refused(f"super(...).__init__ needs an object of your own class, not a {type(value).__name__}")
     if not issubclass(type(value), type):
         own(value)
         return found
@@ -179,6 +183,10 @@ def _own_constructor(value: Any, found: Any) -> Any:
         found(own(target), *args, **kwargs)
 
     return construct
+
+
+_receiver_of = vars(super)["__self__"].__get__
+"""The object behind ``super(...)``, whatever its class defines."""
 
 
 # -- classes --------------------------------------------------------------------------------------

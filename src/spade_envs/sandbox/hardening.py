@@ -8,14 +8,16 @@ from __future__ import annotations
 import builtins
 import copy
 import enum
+from collections.abc import Iterable
 from typing import Any
 
 from . import guards
 
 
 def harden() -> None:
-    """Refuse functional enumerations and guard what ``copy`` reads and sets by name."""
+    """Refuse functional enumerations and guard what ``copy`` and enumerations read and set by name."""
     _refuse_functional_enums()
+    _guard_enum_redirects()
     _guard_copying()
 
 
@@ -33,31 +35,81 @@ def _refuse_functional_enums() -> None:
     enum.EnumMeta.__call__ = call_without_names  # type: ignore[method-assign]
 
 
-def _guard_copying() -> None:
-    """Copying follows ``__reduce_ex__``: methods reduce to ``getattr(receiver, name)``, state is set by name."""
-    module: Any = copy
-    original = module._reconstruct
-    if original.__name__ == "guarded_reconstruct":
+def _guard_enum_redirects() -> None:
+    """From Python 3.12 a member that hides a base's method reads the attribute of that name from its own value."""
+    redirect: Any = enum.property
+    original = redirect.__get__
+    if original.__name__ == "guarded_get":
         return
 
-    def guarded_reconstruct(
-        x: Any, memo: Any, function: Any, args: Any, state: Any = None, *rest: Any, **named: Any
-    ) -> Any:
-        if function is builtins.getattr:
-            function = guards.safe_getattr
-        parts = state if type(state) is tuple and len(state) == 2 else (state,)
-        for part in parts:
-            if type(part) is dict:
-                for name in part:
-                    _check_state_name(name)
-        return original(x, memo, function, args, state, *rest, **named)
+    def guarded_get(self: Any, instance: Any, ownerclass: Any = None) -> Any:
+        if instance is not None and self.fget is None and getattr(self, "_attr_type", None) == "desc":
+            return guards.safe_getattr(instance._value_, self.name)
+        return original(self, instance, ownerclass)
 
-    guarded_reconstruct.__name__ = "guarded_reconstruct"
-    module._reconstruct = guarded_reconstruct
+    guarded_get.__name__ = "guarded_get"
+    redirect.__get__ = guarded_get
+
+
+def _guard_copying() -> None:
+    """Copying follows ``__reduce_ex__``: methods reduce to ``getattr(receiver, name)``, state is set by name."""
+    copy._reconstruct = _reconstruct  # type: ignore[attr-defined]
+
+
+def _reconstruct(
+    x: Any,
+    memo: Any,
+    function: Any,
+    args: Any,
+    state: Any = None,
+    items: Iterable[Any] | None = None,
+    pairs: Iterable[tuple[Any, Any]] | None = None,
+    *,
+    deepcopy: Any = copy.deepcopy,
+) -> Any:
+    """``copy._reconstruct`` that makes objects of the same class only and sets plain names only.
+
+    Everything is checked after it was deep-copied: a program may pass a ``memo`` that puts anything in its place.
+    """
+
+    def copied(value: Any) -> Any:
+        return value if memo is None else deepcopy(value, memo)
+
+    by_name = function is builtins.getattr
+    made = (guards.safe_getattr if by_name else function)(*[copied(value) for value in args])
+    if not by_name and function is not builtins.iter and type(made) is not type(x):
+        raise guards.Refused(f"a {type(x).__name__} object cannot be copied as a {type(made).__name__} object")
+    if memo is not None:
+        memo[id(x)] = made
+    if state is not None:
+        _set_state(made, copied(state))
+    for item in items or ():
+        made.append(copied(item))
+    for key, value in pairs or ():
+        made[copied(key)] = copied(value)
+    return made
+
+
+def _set_state(made: Any, state: Any) -> None:
+    parts = state if type(state) is tuple and len(state) == 2 else (state,)
+    for part in parts:
+        if isinstance(part, dict):
+            for name in dict.keys(part):
+                _check_state_name(name)
+    if hasattr(made, "__setstate__"):
+        made.__setstate__(state)
+        return
+    for part in parts:
+        if part is not None and type(part) is not dict:
+            raise guards.Refused(f"the state of a copy must be a dict, not a {type(part).__name__}")
+    if parts[0] is not None:
+        made.__dict__.update(parts[0])
+    for name, value in (parts[1] or {}).items() if len(parts) == 2 else ():
+        setattr(made, name, value)
 
 
 def _check_state_name(name: Any) -> None:
-    if type(name) is str and name not in _LIBRARY_STATE:
+    if isinstance(name, str) and not (type(name) is str and name in _LIBRARY_STATE):
         guards.check_attribute_name(name, reading=False)
 
 

@@ -57,9 +57,10 @@ def freeze(module: str, names: dict[str, Any]) -> Proxy:
 
 
 _REPLACEMENTS: dict[str, dict[str, Any]] = {
-    "abc": {"ABCMeta": abc_meta},
+    "abc": {"ABCMeta": abc_meta, "abstractmethod": wrappers.abstractmethod},
     "ast": syntax.AST,
     "collections": {"namedtuple": wrappers.namedtuple},
+    "contextlib": {"contextmanager": wrappers.contextmanager},
     "dataclasses": {"dataclass": wrappers.dataclass},
     "datetime": generator.DATETIME,
     "functools": {"wraps": wrappers.wraps},
@@ -70,6 +71,7 @@ _REPLACEMENTS: dict[str, dict[str, Any]] = {
     "random": generator.RANDOM,
     "sys": wrappers.SYS,
     "time": generator.TIME,
+    "typing": {"final": wrappers.final},
     "types": {"SimpleNamespace": wrappers.SimpleNamespace},
     "uuid": {"uuid4": generator.uuid4},
     "warnings": wrappers.WARNINGS,

@@ -27,7 +27,8 @@ FORBIDDEN_ATTRIBUTES = frozenset(INSPECT_ATTRIBUTES) | _words(
 
 METACLASS_PRIVATES = _words(
     "_create_ _convert_ _get_mixins_ _find_data_repr_ _find_data_type_ _find_new_ _check_for_existing_members_ "
-    "_add_member_ _add_alias_ _proto_member_ _dump_registry _abc_registry_clear _abc_caches_clear _abc_impl"
+    "_add_member_ _add_alias_ _proto_member_ _new_member_ _dump_registry _abc_registry_clear "
+    "_abc_caches_clear _abc_impl"
 )
 """Private methods of library metaclasses, which every class of theirs shows: ``_convert_`` reads any module."""
 

@@ -108,7 +108,7 @@ class NamePolicy(RestrictingNodeTransformer):  # type: ignore[misc]
         elif is_dunder(name) and name not in READABLE_DUNDER_NAMES:
             advice = UNAVAILABLE_NAMES.get(name, "use a plain name")
             self.refuse(node, f'"{name}" is not available; {advice}')
-        elif name in UNAVAILABLE_NAMES and self.bindings.is_builtin(name):
+        elif name in UNAVAILABLE_NAMES and self.is_builtin(name):
             self.refuse(node, f'"{name}" is not available; {UNAVAILABLE_NAMES[name]}')
         return node
 
@@ -140,7 +140,7 @@ class NamePolicy(RestrictingNodeTransformer):  # type: ignore[misc]
         if reading and node.attr in self.guarded:
             if node.attr == "format" and _is_plain_format(node.value):
                 return node
-            if node.attr == "__init__" and self._is_own(node.value, True):
+            if node.attr == "__init__" and (self.is_receiver(node.value, touch=True) or self._is_super(node.value)):
                 return self.node_contents_visit(node)
             return self.guard_call("_sbx_getattr", node, self.visit(node.value), ast.Constant(node.attr))
         if (is_private(node.attr) or not reading) and not self._is_own(node.value, reading):
@@ -151,14 +151,25 @@ class NamePolicy(RestrictingNodeTransformer):  # type: ignore[misc]
     def _is_own(self, value: ast.expr, reading: bool) -> bool:
         if self.is_receiver(value, touch=True):
             return True
-        if not (reading and isinstance(value, ast.Call) and self._is_builtin_name(value.func, "super")):
+        if not reading:
             return False
-        return not value.keywords and (
-            not value.args or (len(value.args) == 2 and self.is_receiver(value.args[1], touch=True))
-        )
+        return self._is_super(value) or (self._is_super(value, 2) and self.is_receiver(value.args[1], touch=True))  # type: ignore[attr-defined]
+
+    def _is_super(self, node: ast.expr, arguments: int = 0) -> bool:
+        """Whether ``node`` is a call of the built-in with so many arguments.
+
+        Without arguments the receiver is an instance of the program's own class, as CPython checks itself.
+        """
+        if not (isinstance(node, ast.Call) and self._is_builtin_name(node.func, "super")):
+            return False
+        return len(node.args) == arguments and not node.keywords
 
     def _is_builtin_name(self, node: ast.expr, name: str) -> bool:
-        return isinstance(node, ast.Name) and node.id == name and self.bindings.is_builtin(name)
+        return isinstance(node, ast.Name) and node.id == name and self.is_builtin(name)
+
+    def is_builtin(self, name: str) -> bool:
+        """Whether ``name`` can only mean the built-in in the current scope."""
+        return self.bindings.is_builtin(name, in_class_body=self.in_class_body())
 
     def module_of(self, node: ast.expr) -> str | None:
         """Return the module that an expression names, if that is certain."""

@@ -76,7 +76,7 @@ class PatternPolicy(NamePolicy):
     def _name_positions(self, node: ast.MatchClass) -> None:
         # __match_args__ would be read natively, from a class that the source may have prepared
         name = node.cls.id if isinstance(node.cls, ast.Name) else ""
-        if name in _BUILTIN_PATTERNS and self.bindings.is_builtin(name) and len(node.patterns) == 1:
+        if name in _BUILTIN_PATTERNS and self.is_builtin(name) and len(node.patterns) == 1:
             return
         fields = self.bindings.fields.get(name, [])
         if len(node.patterns) > len(fields):

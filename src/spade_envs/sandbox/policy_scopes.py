@@ -15,6 +15,7 @@ from .names import DEFINABLE_DUNDERS, is_dunder
 from .policy_names import NamePolicy
 from .trees import walk
 
+_ANNOTATION_TEXT = 1_000  # characters
 _KEPT_ANNOTATIONS = frozenset({"int", "str", "float", "bool", "list", "dict"})
 
 
@@ -59,7 +60,10 @@ class ScopePolicy(NamePolicy):
         return self.node_contents_visit(node)
 
     def visit_AugAssign(self, node: ast.AugAssign) -> ast.AST:  # noqa: N802
-        """Leave augmented assignments native."""
+        """Leave augmented assignments native, but for what they would read without a guard."""
+        if isinstance(node.target, ast.Attribute) and node.target.attr in self.guarded:
+            name = node.target.attr
+            self.refuse(node, f'attribute "{name}" cannot be changed in place; write x.{name} = ...')
         return self.node_contents_visit(node)
 
     def visit_For(self, node: ast.For) -> ast.AST:  # noqa: N802
@@ -128,9 +132,7 @@ class ScopePolicy(NamePolicy):
         node.returns = None
         for argument in ast.walk(node.args):
             if isinstance(argument, ast.arg):
-                keep = isinstance(argument.annotation, ast.Name) and argument.annotation.id in _KEPT_ANNOTATIONS
-                if not (keep and node.name.startswith("tool_") and self.bindings.is_builtin(argument.annotation.id)):  # type: ignore[union-attr]
-                    argument.annotation = None
+                argument.annotation = self._kept(argument.annotation) if node.name.startswith("tool_") else None
         node.decorator_list = [self.visit(decorator) for decorator in node.decorator_list]
         self._visit_defaults(node.args)
         scope = _Scope(False, *self._receiver(node))
@@ -141,6 +143,16 @@ class ScopePolicy(NamePolicy):
             docstring = isinstance(node.body[0], ast.Expr) and isinstance(node.body[0].value, ast.Constant)
             node.body.insert(1 if docstring else 0, self._receiver_check(scope.receiver, node.body[0]))
         return node
+
+    def _kept(self, annotation: ast.expr | None) -> ast.expr | None:
+        """What stays of a tool's annotation, for its schema: a builtin class, else its text, which does nothing."""
+        if annotation is None:
+            return None
+        if isinstance(annotation, ast.Name) and annotation.id in _KEPT_ANNOTATIONS:
+            return annotation if self.bindings.is_builtin(annotation.id) else None
+        written = isinstance(annotation, ast.Constant) and isinstance(annotation.value, str)
+        text = annotation.value if written else ast.unparse(annotation)  # type: ignore[attr-defined]
+        return ast.copy_location(ast.Constant(text[:_ANNOTATION_TEXT]), annotation)
 
     def visit_Lambda(self, node: ast.Lambda) -> ast.AST:  # noqa: N802
         """Check a lambda; it has no place for a check of its own, so its parameters prove nothing."""

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import abc
 import collections
+import contextlib
 import dataclasses
 import sys
 import types
+import typing
 from collections.abc import Callable, Iterable
 from typing import Any, ClassVar, NoReturn
 
 from . import guards
 from .guards import Refused, check_attribute_name, own, safe_getattr, writable_type
-from .names import PROGRAM_MODULE, attribute_refusal
+from .names import PROGRAM_MODULE, attribute_refusal, is_private
 
 # -- operator, functools ------------------------------------------------------------------------------
 
@@ -68,6 +71,27 @@ def owned_decorator(decorate: Callable[..., Any]) -> Callable[..., Any]:
     return decorator
 
 
+def abstractmethod(function: Any) -> Any:
+    """``abc.abstractmethod``, which marks what the program defined."""
+    return abc.abstractmethod(_defined_here(function))
+
+
+def final(target: Any) -> Any:
+    """``typing.final``, which marks what the program defined."""
+    return typing.final(_defined_here(target)) if isinstance(target, type | types.FunctionType) else target
+
+
+def contextmanager(function: Any) -> Any:
+    """``contextlib.contextmanager``, which copies all attributes of the function (of a class, its raw descriptors)."""
+    return contextlib.contextmanager(_defined_here(function))
+
+
+def _defined_here(value: Any) -> Any:
+    if getattr(value, "__module__", None) != PROGRAM_MODULE:  # decorators of the library hand this on
+        own(value)
+    return value
+
+
 # -- dataclasses, collections -------------------------------------------------------------------------
 
 
@@ -82,11 +106,31 @@ def dataclass(cls: Any = None, /, **options: Any) -> Any:
             check_attribute_name(name, reading=False)
             if not name.isidentifier():
                 raise Refused(f"dataclass field {name!r} must be a plain name")
+        written = dict(vars(target))
         made = dataclasses.dataclass(own(target), **options)
         guards.own_classes.add(made)
+        _keep_to_own(made, written)
         return made
 
     return decorate if cls is None else decorate(cls)
+
+
+def _keep_to_own(made: type, written: Any) -> None:
+    """Let generated methods read private fields of the program's own objects only: they can be called on any."""
+    if not any(is_private(item.name) for item in dataclasses.fields(made)):
+        return
+    for name in ("__repr__", "__eq__", "__lt__", "__le__", "__gt__", "__ge__", "__hash__"):
+        method = vars(made).get(name)
+        if type(method) is types.FunctionType and method is not written.get(name):
+            setattr(made, name, _checked_receiver(method))
+
+
+def _checked_receiver(method: Any) -> Any:
+    def checked(self: Any, /, *others: Any) -> Any:
+        return method(own(self), *others)
+
+    checked.__name__, checked.__qualname__, checked.__doc__ = method.__name__, method.__qualname__, method.__doc__
+    return checked
 
 
 def namedtuple(

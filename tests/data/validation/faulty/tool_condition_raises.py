@@ -1,6 +1,6 @@
 # kind: criterion that raises
 # verdict: refuse
-# probe: tools
+# probe: tools, criteria
 import random
 class TicketEnv(ToolEnv):
     def reset(self, seed=None):

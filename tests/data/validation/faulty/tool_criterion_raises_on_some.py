@@ -1,6 +1,6 @@
 # kind: criterion that raises, on some seeds
 # verdict: refuse
-# probe: tools, solution
+# probe: tools, solution, criteria
 import json
 import random
 

@@ -1,6 +1,6 @@
 # kind: criterion that no tool can satisfy
 # verdict: refuse
-# probe: solution, tools
+# probe: solution, tools, criteria
 import json
 import random
 

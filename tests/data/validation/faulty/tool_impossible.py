@@ -1,6 +1,6 @@
 # kind: criterion that no tool can satisfy
 # verdict: refuse
-# probe: solution
+# probe: solution, criteria
 import json
 import random
 class TicketEnv(ToolEnv):

@@ -1,6 +1,6 @@
 # kind: criterion true at reset
 # verdict: refuse
-# probe: know_nothing
+# probe: know_nothing, criteria
 import random
 class LightSwitchEnv(ToolEnv):
     def reset(self, seed=None):

@@ -1,6 +1,6 @@
 # kind: criterion true at reset
 # verdict: refuse
-# probe: know_nothing, tools
+# probe: know_nothing, tools, criteria
 import json
 import random
 

@@ -16,7 +16,7 @@ from spade_envs.cli.console import JsonOption, out, print_json, shown
 
 CORE = ("gymnasium", "RestrictedPython", "faiss-cpu", "wordllama", "msgpack", "httpx", "jinja2", "pyarrow", "typer")
 TRAIN = ("torch", "trl", "transformers", "peft", "accelerate", "datasets")
-OPTIONAL = {"vllm": "vllm", "reasoning-gym": "eval", "ray": "ray", "starlette": "viewer"}
+OPTIONAL = {"vllm": "vllm", "reasoning-gym": "eval", "ray": "ray", "starlette": "viewer", "wasmtime": "wasi"}
 
 
 def _version(package: str) -> str | None:
@@ -90,6 +90,9 @@ def doctor(as_json: JsonOption = False) -> None:
         out.print(
             f"  {'[green]✓[/]' if state == 'on' else '[red]✗[/]'} {layer}" + ("" if state == "on" else f": {state}")
         )
+    for text in filter(None, (sandbox["error"], sandbox["advice"])):
+        out.print(f"  {text}", markup=False)
+    out.print(f"wasi         {sandbox['wasi']}", markup=False)
     out.print(f"memory       {shown(facts['memory']['folder'])} ({facts['memory']['environments']} environments)")
     out.print(
         "packages     " + ", ".join(f"{name} {version}" for name, version in facts["packages"].items() if version)

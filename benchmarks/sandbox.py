@@ -232,7 +232,7 @@ def table_of_pools(source: str) -> None:
     for count, workers in ((1, 64), (10, 64), (100, 128), (100, 64), (1000, 64)):
         with Sandbox(Limits(), max_workers=workers) as sandbox:
             programs = [sandbox.open(source) for _ in range(count)]
-            turns, repeats = (STEPS, 3) if count <= workers else (3, 1)
+            turns, repeats = (STEPS, 3) if count <= workers else (2, 1)
             rate = 1e6 / best(lambda s=sandbox, p=programs, t=turns: play_together(s, p, 8, ACTIONS, t)[0], repeats)
             sandbox.run_many([(program, list(_begin(8))) for program in programs])
             total, caller = memory_of(tree(os.getpid())), memory_of([os.getpid()])

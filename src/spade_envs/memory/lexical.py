@@ -34,6 +34,7 @@ _TOKEN = re.compile(
     """,
     re.VERBOSE | re.DOTALL,
 )
+_SCAN = re.compile(re.sub(r"\(\?P<\w+>", "(?:", _TOKEN.pattern), _TOKEN.flags)  # without groups: findall gives texts
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[^\W\d_A-Z]+")  # camelCase and snake_case apart
 _RUN = re.compile(r"\w+")
 _ESCAPE = re.compile(r"\\[ntr]")
@@ -75,21 +76,20 @@ def token_pair(source: str) -> tuple[list[str], list[str]]:
     plain: list[str] = []
     literal: list[str] = []
     before = owner = ""  # the token before, and the one before a dot
-    for match in _TOKEN.finditer(source[:MAX_CHARACTERS]):
-        text, kind = match.group(), match.lastgroup
+    for text in _SCAN.findall(source[:MAX_CHARACTERS]):
+        kind, token = _classified(text)
         if kind == "comment":
             continue
-        if kind == "string":
+        if kind == "name":
+            if before == ".":
+                token = _attribute(text, owner in ("self", "cls"))
+            literal.append(token)
+        elif kind == "string":
             literal.extend(_RUN.findall(text))
-            token = value = "s"
-        elif kind == "number":
-            token, value = "0", text
-        elif kind == "name":
-            token = value = _canonical(text, before == ".", owner in ("self", "cls"))
+            literal.append(token)
         else:
-            token = value = text
+            literal.append(text)
         plain.append(token)
-        literal.append(value)
         if text == ".":
             owner = before
         before = text
@@ -119,15 +119,31 @@ def overlap(one: Counter[int], other: Counter[int]) -> float:
     return (one & other).total() / union if union else 1.0
 
 
+def _classified(text: str) -> tuple[str, str]:
+    """Return the kind of a token and what stands for it (of a name: where no dot is before it)."""
+    return _classify(text) if len(text) <= 64 else _classify.__wrapped__(text)  # long texts would fill the memory
+
+
 @lru_cache(maxsize=65_536)
-def _canonical(name: str, attribute: bool, own: bool) -> str:
-    if name in _CONTRACT or (name.startswith("__") and name.endswith("__")):
-        return name
-    if attribute:
-        return name if not own and name in _library_attributes() else "v"
-    if keyword.iskeyword(name) or name == "self" or hasattr(builtins, name) or name in _MODULES:
-        return name
-    return "v"
+def _classify(text: str) -> tuple[str, str]:
+    match = _TOKEN.match(text)
+    kind = (match.lastgroup if match else None) or "operator"
+    if kind == "name":
+        return kind, text if _is_kept(text) or _is_common(text) else "v"
+    return kind, {"string": "s", "number": "0"}.get(kind, text)
+
+
+@lru_cache(maxsize=65_536)
+def _attribute(name: str, own: bool) -> str:
+    return name if _is_kept(name) or (not own and name in _library_attributes()) else "v"
+
+
+def _is_kept(name: str) -> bool:
+    return name in _CONTRACT or (name.startswith("__") and name.endswith("__"))
+
+
+def _is_common(name: str) -> bool:
+    return keyword.iskeyword(name) or name == "self" or hasattr(builtins, name) or name in _MODULES
 
 
 @lru_cache(maxsize=1)

@@ -21,6 +21,7 @@ MIN_OVERLAP = 0.85
 """Overlap from which a program counts as a duplicate. Renamed programs measure .96 to 1, neighbours below .5."""
 
 _NEIGHBOURS = 16
+_KEPT = 128  # similarity matrices kept; vectors and sketches, sixteen times as many
 _TWINS = 256  # programs with an equal fingerprint that are compared when literals count
 
 
@@ -42,6 +43,8 @@ class Resemblance:
         self._embedder = embedder
         self._exact_up_to = exact_up_to
         self._vectors: VectorIndex | None = None
+        self._signed: dict[int, tuple[NDArray[np.float64], signature.Sketch]] = {}
+        self._similarities: dict[tuple[int, ...], tuple[list[int], NDArray[np.float64]]] = {}
         self._seen = (-1, -1, 0)  # transaction, removals and newest record that the vectors reflect
 
     def embedder(self) -> Embedder:
@@ -96,12 +99,32 @@ class Resemblance:
     def similarity(self, seqs: list[int]) -> tuple[list[int], NDArray[np.float64]]:
         """Return those of ``seqs`` that have a signature and their similarities, shape ``(n, n)``.
 
-        The greater of the cosine (two stories about the same) and the overlap (the same code with other words).
+        The greater of the cosine (two stories about the same) and the overlap (the same code with other words). A
+        record never changes, so what was computed is kept.
         """
-        signed = self._store.signatures(seqs)
-        kept = [seq for seq in seqs if seq in signed]
-        vectors = self.embedder().embed([signed[seq][1] for seq in kept]).astype(np.float64)
-        sketches = [signature.from_bytes(signed[seq][0]) for seq in kept]
+        with self._store.database.lock:
+            key = tuple(seqs)
+            if key not in self._similarities:
+                if len(self._similarities) >= _KEPT:
+                    self._similarities.clear()
+                self._similarities[key] = self._similarity(seqs)
+            return self._similarities[key]
+
+    def _similarity(self, seqs: list[int]) -> tuple[list[int], NDArray[np.float64]]:
+        new = [seq for seq in seqs if seq not in self._signed]
+        if new:
+            if len(self._signed) + len(new) > 16 * _KEPT:
+                self._signed.clear()
+                new = seqs
+            found = self._store.signatures(new)
+            embedded = self.embedder().embed([words for _, words in found.values()]).astype(np.float64)
+            for (seq, (data, _)), vector in zip(found.items(), embedded, strict=True):
+                self._signed[seq] = vector, signature.from_bytes(data)
+        kept = [seq for seq in seqs if seq in self._signed]
+        if not kept:
+            return [], np.zeros((0, 0))
+        vectors = np.stack([self._signed[seq][0] for seq in kept])
+        sketches = [self._signed[seq][1] for seq in kept]
         overlap = np.zeros((len(kept), len(kept)))
         for place, one in enumerate(sketches):
             overlap[place, : place + 1] = signature.overlaps(one, sketches[: place + 1])

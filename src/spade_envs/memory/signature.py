@@ -12,7 +12,7 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +28,7 @@ SKETCH = 256
 MARGIN = 0.08
 """Estimates below a threshold by less than this (nearly four standard errors) are settled by the sources."""
 
+_Number = TypeVar("_Number", np.uint32, np.uint64)
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 _LARGEST = np.iinfo(np.uint32).max
 
@@ -55,7 +56,7 @@ def text_of(record: EnvironmentRecord) -> str:
 
 def sketch(of: Elements) -> Sketch:
     """Return the upper halves of the least ``SKETCH`` hashes, ascending."""
-    return np.unique((of >> np.uint64(32)).astype(np.uint32))[:SKETCH]
+    return _distinct((of >> np.uint64(32)).astype(np.uint32))[:SKETCH]
 
 
 def elements(tokens: Sequence[str]) -> Elements:
@@ -72,7 +73,9 @@ def elements(tokens: Sequence[str]) -> Elements:
     starts = np.concatenate([[True], runs[1:] != runs[:-1]])
     places = np.arange(len(runs))
     copies = places - np.maximum.accumulate(np.where(starts, places, 0))
-    return np.unique(_mixed(runs + copies.astype(np.uint64) * _MULTIPLIER))
+    hashed = _mixed(runs + copies.astype(np.uint64) * _MULTIPLIER)
+    hashed.sort()
+    return _distinct(hashed)
 
 
 def overlap(one: Elements, other: Elements) -> float:
@@ -111,6 +114,12 @@ def to_bytes(one: Sketch) -> bytes:
 def from_bytes(data: bytes) -> Sketch:
     """Read a stored sketch."""
     return np.frombuffer(data, dtype="<u4").astype(np.uint32)
+
+
+def _distinct(ascending: NDArray[_Number]) -> NDArray[_Number]:
+    """What ``np.unique`` does, for sorted values."""
+    first = np.concatenate([[True], ascending[1:] != ascending[:-1]])
+    return np.compress(first, ascending)
 
 
 def _covered(one: Sketch) -> Any:

@@ -87,6 +87,10 @@ def test_browse(memory: Path, tmp_path: Path) -> None:
     stats = json.loads(spade("stats", "--memory", str(memory), "--json", home=tmp_path).stdout)
     assert stats["learnable_share"] == 1.0
     assert stats["regret_histogram"][7] == 1
+    assert stats["vendi"] == 1.0  # one environment
+    group = stats["by_skill"]["Arithmetic [bold]"]
+    assert (group["environments"], group["mean_regret"], stats["by_kind"]["game"]["played"]) == (1, 0.5, 1)
+    assert "Arithmetic [bold]" in spade("stats", "--memory", str(memory), home=tmp_path).stdout
     table = spade("list", "--memory", str(memory), home=tmp_path).stdout
     assert env_id in table
     assert "Arithmetic [bold]" in table

@@ -11,7 +11,7 @@ from importlib.metadata import entry_points
 
 import typer
 
-from spade_envs.cli import browse, calibrate, doctor, generate, play, pools, validate
+from spade_envs.cli import browse, calibrate, doctor, generate, play, pools, stats, validate
 from spade_envs.cli.console import fail
 
 _traceback = False
@@ -52,7 +52,7 @@ def _add_commands() -> None:
     app.command("list")(browse.list_records)
     app.command("show")(browse.show)
     app.command("search")(browse.search)
-    app.command("stats")(browse.stats)
+    app.command("stats")(stats.stats)
     app.command("play")(play.play)
     app.command("import")(pools.import_pool)
     app.command("export")(pools.export)

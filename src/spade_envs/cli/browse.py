@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from dataclasses import asdict
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -12,7 +9,7 @@ from rich.syntax import Syntax
 from rich.table import Table
 
 from spade_envs.cli.console import JsonOption, MemoryOption, out, print_json, print_table, shown
-from spade_envs.memory import Compacted, Memory
+from spade_envs.memory import Memory
 from spade_envs.record import EnvironmentRecord
 
 LEARNABLE = (0.2, 0.8)
@@ -135,100 +132,3 @@ def show(
         out.print(f"{shown(finding['severity']):8} {shown(finding['probe'])}: {shown(finding['reason'], 300)}")
     out.print()
     out.print(Syntax(shown(record.source).replace("\\[", "["), "python", line_numbers=True, word_wrap=True))
-
-
-def summarise(records: list[EnvironmentRecord]) -> dict[str, Any]:
-    """Return counts, the learnable share and histograms over ``records``, JSON-safe.
-
-    ``learnable_share`` is the share of played environments whose plain win rate lies in [0.2, 0.8]; None before
-    any play. ``regret_histogram`` counts regrets in ten bins over [-1, 1].
-    """
-    rates = [record.statistics.win_rate for record in records if record.statistics.win_rate is not None]
-    regrets = [record.statistics.regret for record in records if record.statistics.regret is not None]
-    bins = Counter(min(9, max(0, int((regret + 1) * 5))) for regret in regrets)
-    return {
-        "environments": len(records),
-        "proven": sum(record.proven for record in records),
-        "played": len(rates),
-        "learnable_share": sum(LEARNABLE[0] <= rate <= LEARNABLE[1] for rate in rates) / len(rates) if rates else None,
-        "mean_win_rate": sum(rates) / len(rates) if rates else None,
-        "mean_regret": sum(regrets) / len(regrets) if regrets else None,
-        "regret_histogram": [bins[index] for index in range(10)],
-        "by_skill": dict(Counter(record.skill for record in records).most_common()),
-        "by_kind": dict(Counter(record.kind for record in records).most_common()),
-        "by_generator": dict(Counter(record.generator for record in records).most_common()),
-    }
-
-
-def generation(store: Memory) -> dict[str, Any]:
-    """Return what the runs of ``spade generate`` in a memory came to, JSON-safe."""
-    from spade_envs.designer.summary import total
-
-    whole = total(store.progress(run)[1] for run in store.runs())
-    return {
-        "attempts": whole.attempts,
-        "judged": whole.judged,
-        "first_validity": whole.first_validity,
-        "final_validity": whole.final_validity,
-        "repair_turns": whole.repair_turns,
-        "causes": dict(whole.causes.most_common()),
-    }
-
-
-def _compacted(memory: Path | None, drop_archived: bool) -> Compacted:
-    with Memory.open(memory, read_only=True):  # there is one: opening for writing would make it
-        pass
-    with Memory.open(memory) as store:
-        return store.compact(drop_archived=drop_archived)
-
-
-def stats(
-    memory: MemoryOption = None,
-    compact: Annotated[
-        bool,
-        typer.Option("--compact", help="First make it smaller: plays become sums; no run goes back behind this point."),
-    ] = False,
-    drop_archived: Annotated[
-        bool,
-        typer.Option("--drop-archived", help="With --compact: give up the sources of archived environments too."),
-    ] = False,
-    as_json: JsonOption = False,
-) -> None:
-    """Summarise a memory: how many, how learnable, how much regret, by skill, kind and generator.
-
-    Example: `spade stats --memory runs/m --json`
-    """
-    if drop_archived and not compact:
-        raise typer.BadParameter("--drop-archived works together with --compact; give both")
-    compacted = _compacted(memory, drop_archived) if compact else None
-    with Memory.open(memory, read_only=True) as store:
-        facts = {**summarise(store.records()), "generation": generation(store)}
-    if compacted:
-        facts["compacted"] = asdict(compacted)
-        if not as_json:
-            before, after = (size / 1e6 for size in (compacted.bytes_before, compacted.bytes_after))
-            out.print(
-                f"compacted        {before:.1f} to {after:.1f} MB ({compacted.plays_folded} plays folded, "
-                f"{compacted.sources_dropped} sources dropped)"
-            )
-    if as_json:
-        print_json(facts)
-        return
-    out.print(f"environments     {facts['environments']} ({facts['proven']} proven, {facts['played']} played)")
-    out.print(f"learnable share  {_number(facts['learnable_share'])}   (win rate in {LEARNABLE[0]}–{LEARNABLE[1]})")
-    out.print(f"mean win rate    {_number(facts['mean_win_rate'])}")
-    out.print(f"mean regret      {_number(facts['mean_regret'])}")
-    written = facts["generation"]
-    if written["judged"]:
-        out.print(
-            f"valid            {_number(written['first_validity'])} at the first reply, "
-            f"{_number(written['final_validity'])} in the end   (of {written['judged']} judged attempts, "
-            f"{written['repair_turns']} repairs)"
-        )
-    top = max(facts["regret_histogram"])
-    for index, count in enumerate(facts["regret_histogram"] if top else []):
-        low = -1 + index / 5
-        out.print(f"  regret {low:+.1f} to {low + 0.2:+.1f}  {'█' * round(40 * count / top)} {count}")
-    for title in ("by_skill", "by_kind", "by_generator"):
-        words = ", ".join(f"{shown(name, 40) or '–'} {count}" for name, count in facts[title].items())
-        out.print(f"{title.replace('_', ' '):16} {words}")

@@ -57,7 +57,7 @@ class Zygote:
                 self._end()
             if not ready:
                 continue
-            message, descriptors, _, _ = socket.recv_fds(self._control, MAX_MESSAGE, 1)
+            message, descriptors = self._receive()
             if not message:
                 self._end()
             name, *arguments = msgpack.unpackb(message)
@@ -69,6 +69,13 @@ class Zygote:
                 self._send([arguments[0]])
             else:
                 self._send([self._status(arguments[0])])
+
+    def _receive(self) -> tuple[bytes, list[int]]:
+        """Return a message and what came with it; no message if the caller went away."""
+        try:
+            return socket.recv_fds(self._control, MAX_MESSAGE, 1)[:2]
+        except OSError:  # how a datagram socket tells it on some systems
+            return b"", []
 
     def _send(self, message: list[Any], descriptors: list[int] | None = None) -> None:
         try:

@@ -31,7 +31,7 @@ class Duplicate:
 
     id: str
     similarity: float  # cosine of the embeddings, in [-1, 1]
-    overlap: float  # Jaccard index of the normalised tokens, in [0, 1]
+    overlap: float  # Jaccard index of the normalised tokens, in [0, 1]; of long programs an estimate
 
 
 class Resemblance:
@@ -88,7 +88,7 @@ class Resemblance:
             overlap, id = float(estimates[place]), found[place][0]
             if overlap < min_overlap - signature.MARGIN or (best and overlap < best.overlap - signature.MARGIN):
                 break
-            if not signature.is_exact(sketch, sketches[place]):
+            if abs(overlap - min_overlap) <= signature.MARGIN and not signature.is_exact(sketch, sketches[place]):
                 overlap = self._settled(elements, id, overlap, literals)
             if overlap >= min_overlap and (best is None or overlap > best.overlap):
                 best = Duplicate(id, hits.get(id, 0.0), overlap)

@@ -26,7 +26,7 @@ Elements = NDArray[np.uint64]
 SKETCH = 256
 """Hashes kept of a program."""
 MARGIN = 0.08
-"""Estimates below a threshold by less than this (nearly four standard errors) are settled by the sources."""
+"""Estimates as near to a threshold as this (nearly four standard errors) are settled by the sources."""
 
 _Number = TypeVar("_Number", np.uint32, np.uint64)
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)

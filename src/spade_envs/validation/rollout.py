@@ -140,6 +140,7 @@ class Runner:
         self.trouble: Trouble | None = None
         self.overdue = False
         self.operations = 0
+        self._idle: list[int] = []  # instances whose episode is over
         self._unmade: set[int] = set()
         self._history: dict[int, tuple[int | None, list[str]]] = {}
 
@@ -213,22 +214,31 @@ class Runner:
         """Play all rollouts to their ends, turn by turn together (so instances are always interleaved).
 
         A rollout ends when the program ends it or raises, when its policy returns None, or after ``max_steps``.
+        Instances whose earlier episode is over are used again.
         With ``watch``, rollouts of other seeds than this one are cut after ``steps``.
         """
+        starts: list[Operation] = []
+        places: list[int] = []  # of the resets among the outcomes
         for rollout, _ in pairs:
-            rollout.session = self.new_session()
-        starts = [
-            Operation(name, rollout.session, rollout.seed if name == "reset" else {})
-            for rollout, _ in pairs
-            for name in ("make", "reset")
-        ]
+            if self._idle:
+                rollout.session = self._idle.pop()
+            else:
+                rollout.session = self.new_session()
+                starts.append(Operation("make", rollout.session, {}))
+            places.append(len(starts))
+            starts.append(Operation("reset", rollout.session, rollout.seed))
         outcomes = self.run(starts)
-        for index, (rollout, _) in enumerate(pairs):
-            made, begun = outcomes[2 * index], outcomes[2 * index + 1]
-            rollout.error = made.error or begun.error
+        for place, (rollout, _) in zip(places, pairs, strict=True):
+            made = outcomes[place - 1].error if starts[place - 1].name == "make" and place else None
+            rollout.error = made or outcomes[place].error
             if rollout.error is None:
-                rollout.first = begun.value.observation
+                rollout.first = outcomes[place].value.observation
         live = [pair for pair in pairs if pair[0].error is None]
+        self._play(live, max_steps, watch, steps)
+        # Making an instance costs more than a reset, and that reset() sets all state is what replays look into.
+        self._idle += [r.session for r, p in pairs if r.ended and r.error is None and not isinstance(p, SolutionPolicy)]
+
+    def _play(self, live: list[tuple[Rollout, Policy]], max_steps: int, watch: int | None, steps: int) -> None:
         for step in range(max_steps):
             if watch is not None and step == steps:
                 for rollout, _ in live:

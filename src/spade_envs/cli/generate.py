@@ -109,6 +109,9 @@ def generate(
     concurrency: Annotated[
         int, typer.Option(min=1, help="Most requests at once, for an endpoint; fewer while it refuses for load.")
     ] = 16,
+    request_seconds: Annotated[
+        float, typer.Option(min=1, help="Longest wait for one reply of an endpoint; a slow server needs more.")
+    ] = 300.0,
     prices: Annotated[
         str | None, typer.Option(help="Of a million prompt and completion tokens, e.g. 0.15,0.60, to count the cost.")
     ] = None,
@@ -186,7 +189,15 @@ def generate(
             if ray and not spec.startswith("openai:"):
                 loaded: ChatModel = model_on_cluster(spec, ray_address, ray_workers, ray_gpus)
             else:
-                loaded = load_model(spec, base_url=url, concurrency=concurrency, prices=priced, journal=journal)
+                loaded = load_model(
+                    spec,
+                    base_url=url,
+                    concurrency=concurrency,
+                    request_seconds=request_seconds,
+                    total_seconds=max(900.0, 3 * request_seconds),
+                    prices=priced,
+                    journal=journal,
+                )
             stack.callback(loaded.close)
             return loaded
 

@@ -119,7 +119,7 @@ class ToolEnv(TextEnv):
         """Run the tool calls of ``action``, then its answer if it has one."""
         self.turn += 1
         answer = _last_between(action, _ANSWER, _ANSWER_END)
-        calls = _tool_calls(action)
+        calls = parse_tool_calls(action)
         parts = [self._call(call) for call in calls[:MAX_CALLS]]
         if len(calls) > MAX_CALLS:
             parts.append(f"Error: {len(calls)} tool calls in one action; only the first {MAX_CALLS} were run.")
@@ -179,7 +179,7 @@ class ToolEnv(TextEnv):
         """Run one decoded tool call and return what the player sees."""
         if isinstance(call, str):
             return f"Error: {call}"
-        name, arguments = _name_and_arguments(call)
+        name, arguments = name_and_arguments(call)
         method = getattr(self, f"tool_{name}", None) if name.isidentifier() else None
         if not callable(method):
             names = sorted(attribute[5:] for attribute in dir(type(self)) if attribute.startswith("tool_"))
@@ -205,7 +205,7 @@ def _last_between(text: str, start: str, end: str) -> str | None:
     return text[begin + len(start) : stop].strip() if begin >= 0 else None
 
 
-def _tool_calls(action: str) -> list[Any]:
+def parse_tool_calls(action: str) -> list[Any]:
     """Return decoded calls; a call that is not JSON becomes a string that says so."""
     calls: list[Any] = []
     position = action.find(_CALL)
@@ -236,7 +236,8 @@ def _bare_call(action: str) -> list[Any]:
     return [decoded] if isinstance(decoded, dict) and "name" in decoded else []
 
 
-def _name_and_arguments(call: Any) -> tuple[str, Any]:
+def name_and_arguments(call: Any) -> tuple[str, Any]:
+    """Return the name and the arguments of a decoded call, None for arguments that are not JSON."""
     if isinstance(call, dict) and isinstance(call.get("function"), dict):
         call = call["function"]
     if not isinstance(call, dict):

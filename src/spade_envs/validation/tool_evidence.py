@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from spade_envs.contract import _name_and_arguments, _tool_calls
+from spade_envs.contract import name_and_arguments, parse_tool_calls
 from spade_envs.record import WIN_RETURN
 from spade_envs.sandbox.inspection import ToolInspection
 from spade_envs.sandbox.types import Operation
@@ -117,7 +117,7 @@ def _hopeless(found: ToolEvidence, seeds: Sequence[int], index: int) -> bool:
 
 def tool_calls(action: str) -> list[tuple[str, dict[str, Any]]]:
     """The calls in an action, names and arguments; what is no call is left out."""
-    pairs = [_name_and_arguments(call) for call in _tool_calls(action) if not isinstance(call, str)]
+    pairs = [name_and_arguments(call) for call in parse_tool_calls(action) if not isinstance(call, str)]
     return [(name, arguments) for name, arguments in pairs if isinstance(arguments, dict)]
 
 

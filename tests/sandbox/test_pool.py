@@ -433,6 +433,33 @@ def test_a_copy_shares_its_originals_module(quick):
     assert session.step("z").observation == "3 3 z"
 
 
+def test_instances_have_decimal_contexts_of_their_own(sandbox):
+    program = sandbox.open(
+        """
+import decimal
+
+decimal.getcontext().prec = 5
+
+class SharpEnv(TextEnv):
+    def step(self, action):
+        if action.isdigit():
+            decimal.getcontext().prec = int(action)
+        return str(decimal.Decimal(1) / 3), 0.0, False, False, {}
+"""
+    )
+    first, second = program.session(), program.session()
+    first.reset(0)
+    second.reset(0)
+    assert first.step("").observation == "0.33333"
+    assert first.step("9").observation == "0.333333333"
+    assert second.step("").observation == "0.33333"
+    copied = first.copy()
+    copied.step("3")
+    assert first.step("").observation == "0.333333333"
+    assert copied.step("").observation == "0.333"
+    program.close()
+
+
 def test_modules_go_with_their_instances(quick):
     """Thousands of instances one after the other fit where only some dozen would at once."""
     program = quick.open("BALLAST = list(range(200_000))\n" + TALLY)

@@ -6,6 +6,7 @@ Nothing here isolates anything by itself: call it in a jailed worker process onl
 from __future__ import annotations
 
 import builtins
+import decimal
 import gc
 import sys
 import types
@@ -125,6 +126,7 @@ class Module:
     classes: set[type]
     names: dict[str, Any] = field(default_factory=dict)
     users: int = 0  # instances
+    context: decimal.Context | None = None  # of decimal arithmetic, where the program can change it
 
     def release(self) -> None:
         """An instance is gone. With the last one goes what the module holds; waiting for the garbage collector, which
@@ -142,6 +144,7 @@ class Compiled:
 
     code: types.CodeType
     allow: frozenset[str]
+    changes_context: bool = False  # of decimal arithmetic: a state of the whole process otherwise
 
     def execute(self) -> Module:
         """Run the module body.
@@ -155,8 +158,11 @@ class Compiled:
             ready = _prepared[self.allow] = make_namespace(self.allow)
         classes = guards.own_classes = set()
         namespace = {**ready, "__builtins__": {**ready["__builtins__"], "_sbx_classes": classes}}
+        context = decimal.DefaultContext.copy() if self.changes_context else None
+        if context is not None:
+            decimal.setcontext(context)
         exec(self.code, namespace)
-        return Module(_environment_class(self.code, namespace), classes, namespace)
+        return Module(_environment_class(self.code, namespace), classes, namespace, context=context)
 
 
 def load_program(source: str, allow: frozenset[str] = frozenset()) -> type:
@@ -179,7 +185,7 @@ def compile_source(source: str, allow: frozenset[str] = frozenset()) -> Compiled
     collecting = gc.isenabled()
     gc.disable()  # a syntax tree is no garbage while it is worked on
     try:
-        return Compiled(compile_program(source, allow), frozenset(allow))
+        return Compiled(compile_program(source, allow), frozenset(allow), "ontext" in source)
     finally:
         if collecting:
             gc.enable()

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import decimal
 import gc
 import os
 import random
@@ -38,12 +39,18 @@ class _LostSession(Exception):
 class _Instance:
     """One instance of the program, in a module of its own. The environment is None after a time-out."""
 
-    __slots__ = ("arguments", "classes", "environment", "generator", "module")
+    __slots__ = ("arguments", "classes", "context", "environment", "generator", "module")
 
     def __init__(
-        self, environment: Any, generator: random.Random, module: loader.Module, arguments: dict[str, Any]
+        self,
+        environment: Any,
+        generator: random.Random,
+        module: loader.Module,
+        arguments: dict[str, Any],
+        context: decimal.Context | None,
     ) -> None:
         self.environment, self.generator, self.module, self.arguments = environment, generator, module, arguments
+        self.context = context
         self.classes = module.classes
         module.users += 1
 
@@ -139,6 +146,8 @@ class Worker:
                 number = self._number
             else:
                 current.rng, guards.own_classes = instance.generator, instance.classes
+                if instance.context is not None:
+                    decimal.setcontext(instance.context)
                 number += 1
                 try:
                     watch.running = number
@@ -234,6 +243,8 @@ class Worker:
         environment = instance.environment
         use_generator(instance.generator)
         guards.own_classes = instance.classes
+        if instance.context is not None:
+            decimal.setcontext(instance.context)
         if name == "step":
             return results.step_result(environment.step(argument), limit)
         if name == "reset":
@@ -253,7 +264,8 @@ class Worker:
             made = copy.deepcopy(environment)
             if argument in self._instances:
                 self._instances.pop(argument).end()
-            self._instances[argument] = _Instance(made, copied, instance.module, instance.arguments)
+            context = instance.context.copy() if instance.context is not None else None
+            self._instances[argument] = _Instance(made, copied, instance.module, instance.arguments, context)
             return None
         raise ValueError(f"unknown operation {name!r}")
 
@@ -269,7 +281,9 @@ class Worker:
         guards.own_classes = module.classes
         own = random.Random(0)
         use_generator(own)
-        return _Instance(module.environment(**arguments), own, module, arguments)
+        if module.context is not None:
+            decimal.setcontext(module.context)
+        return _Instance(module.environment(**arguments), own, module, arguments, module.context)
 
     def _load(self, source: str, allow: list[str], shared: bool = False) -> list[Any]:
         self._program, self._source, self._shared = None, source, shared

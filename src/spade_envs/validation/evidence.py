@@ -256,7 +256,9 @@ def _play_know_nothing(evidence: Evidence) -> None:
     order = evidence.play_order
     for player in players:
         brief = player.contentless and player.name != "tool_sweep"
-        seeds = order[: config.contentless_seeds if brief or not player.contentless else None]
+        # Where the text hides something, all are needed: comparing seeds shows what play reveals.
+        guess = not player.contentless and not evidence.look_alikes
+        seeds = order[: config.contentless_seeds if brief or guess else None]
         rollouts = [Rollout(player.name, seed) for seed in seeds]
         evidence.known_nothing[player.name] = (player, rollouts)
         pairs += [(rollout, player.policy) for rollout in rollouts]
@@ -265,7 +267,7 @@ def _play_know_nothing(evidence: Evidence) -> None:
     more: list[tuple[Rollout, Policy]] = []
     for player, rollouts in evidence.known_nothing.values():
         if not player.contentless and any(rollout.return_(config) > 0 for rollout in rollouts):
-            added = [Rollout(player.name, seed) for seed in order[config.contentless_seeds :]]
+            added = [Rollout(player.name, seed) for seed in order[len(rollouts) :]]
             rollouts += added
             more += [(rollout, player.policy) for rollout in added]
     if more:

@@ -266,7 +266,7 @@ class Memory:
 
     def search(self, text: str, k: int = 10, *, skill: str | None = None) -> list[tuple[EnvironmentRecord, float]]:
         """Return up to ``k`` live records about ``text`` with their cosines, best first."""
-        query, depth = lexical.words(text), k
+        query, depth = lexical.words(text), k if skill is None else 8 * k
         while True:  # archived records and other skills are among the nearest: go deeper until enough are left
             hits = self._resemblance.hits(query, depth)
             live = self._store.live_among([id for id, _ in hits], skill)

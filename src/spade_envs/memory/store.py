@@ -150,11 +150,12 @@ class Store:
     def live_among(self, ids: Sequence[str], skill: str | None) -> set[str]:
         """Return those of ``ids`` that are not archived and, if given, of this skill."""
         live: set[str] = set()
-        condition, values = ("", []) if skill is None else (" AND skill = ?", [_text(skill)])
+        # The plus signs keep SQLite to the index of ids: those of skills and of live records lead to far more rows.
+        condition, values = ("", []) if skill is None else (" AND +skill = ?", [_text(skill)])
         with self.database.read() as connection:
             for chunk in rows.chunks(ids):
                 found = connection.execute(
-                    f"SELECT id FROM records WHERE id IN ({rows.marks(chunk)}) AND archived_at IS NULL{condition}",
+                    f"SELECT id FROM records WHERE id IN ({rows.marks(chunk)}) AND +archived_at IS NULL{condition}",
                     [*chunk, *values],
                 )
                 live.update(row[0] for row in found)

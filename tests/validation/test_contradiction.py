@@ -8,7 +8,8 @@ import pytest
 
 from spade_envs.sandbox import Sandbox
 from spade_envs.validation import Finding, validate
-from spade_envs.validation.contradiction import ContradictionIndex, confirm
+from spade_envs.validation.contradiction import confirm
+from spade_envs.validation.contradiction_index import ContradictionIndex
 from spade_envs.validation.fingerprint import code_fingerprint, normalise_answer, normalise_text
 
 TEMPLATE = '''

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from spade_envs.record import source_id
 from spade_envs.validation import Report, ValidationConfig
-from spade_envs.validation.contradiction import ContradictionIndex, confirm
+from spade_envs.validation.contradiction import confirm
+from spade_envs.validation.contradiction_index import ContradictionIndex
 
 if TYPE_CHECKING:
     from spade_envs.memory import Memory

@@ -9,7 +9,8 @@ from spade_envs.memory.transfer import read_stored
 from spade_envs.record import EnvironmentRecord, source_id
 from spade_envs.sandbox import Sandbox
 from spade_envs.validation import Finding, Report, ValidationConfig
-from spade_envs.validation.contradiction import ContradictionIndex, confirm
+from spade_envs.validation.contradiction import confirm
+from spade_envs.validation.contradiction_index import ContradictionIndex
 
 
 class Contradictions:

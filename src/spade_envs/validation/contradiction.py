@@ -2,29 +2,27 @@
 
 Two kinds. *Answers*: the same statement and data (first observation), other answers. *Statements*: the same code but
 for its texts, the same answers, another task in words. Candidates are looked up by fingerprint
-(:mod:`.fingerprint`) and then tried in the sandbox, since a puzzle may have several right answers and a story may be
-told in other words.
+(:mod:`.contradiction_index`) and then tried in the sandbox, since a puzzle may have several right answers and a story
+may be told in other words.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from functools import partial
-from typing import Any, Literal
+from typing import Any
 
 from spade_envs.record import WIN_RETURN
 from spade_envs.sandbox import Operation, Program, ProgramError, Sandbox
 from spade_envs.validation import policies
 from spade_envs.validation.config import ValidationConfig
+from spade_envs.validation.contradiction_index import Candidate
 from spade_envs.validation.finding import Finding, Severity
 from spade_envs.validation.rollout import CollectionStopped, Rollout, Runner, SolutionPolicy
 from spade_envs.validation.shown import shorten
 
 PROBE = "contradiction"
-_MAX_ALIKE = 4  # answers, or texts, that are remembered for one statement, or one code
-_MAX_CANDIDATES = 3  # for one program
 _WORD = re.compile(r"[a-z]+")
 _TASKS = """
 max maximum maximal maximise maximize largest greatest highest biggest longest tallest furthest most
@@ -74,53 +72,6 @@ _TASK_OF = {word: line.split()[0] for line in _TASKS.strip().splitlines() for wo
 """Words that turn a task into another one, each to the first of its line; others are taken for another story."""
 _QUALIFIERS = frozenset(["not", "only", "distinct", "even", "odd", "reverse", "inclusive", "exclusive"])
 """Tasks that change a statement by being there at all; of others, one must take the place of another."""
-
-
-@dataclass(frozen=True, slots=True)
-class Candidate:
-    """Two programs that may contradict each other, by fingerprint: another one's name and the seeds to look at."""
-
-    kind: Literal["answers", "statements"]
-    other: str
-    seed: int
-    other_seed: int
-
-
-class ContradictionIndex:
-    """Fingerprints of programs seen so far; a few hundred bytes for each."""
-
-    def __init__(self) -> None:
-        self._answers: dict[str, list[tuple[str, int, str]]] = {}  # statement -> (name, seed, answer)
-        self._codes: dict[str, list[tuple[str, dict[int, tuple[str, str]]]]] = {}
-
-    def add(self, name: str, measures: Mapping[str, Any]) -> None:
-        """Remember a program by the measures of its report; nothing happens if they hold no fingerprints."""
-        seeds, code = _read(measures)
-        for seed, (statement, answer) in _clear(seeds).items():
-            known = self._answers.setdefault(statement, [])
-            if len(known) < _MAX_ALIKE and all(answer != other for _, _, other in known):
-                known.append((name, seed, answer))
-        if code and seeds:
-            alike = self._codes.setdefault(code, [])
-            if len(alike) < _MAX_ALIKE and all(seeds != other for _, other in alike):
-                alike.append((name, seeds))
-
-    def candidates(self, name: str, measures: Mapping[str, Any]) -> list[Candidate]:
-        """Return what may contradict a program, at most one candidate of a kind for each other program."""
-        seeds, code = _read(measures)
-        found: dict[tuple[str, str], Candidate] = {}
-        for seed, (statement, answer) in _clear(seeds).items():
-            for other, other_seed, other_answer in self._answers.get(statement, ()):
-                if other != name and other_answer != answer:
-                    found.setdefault(("answers", other), Candidate("answers", other, seed, other_seed))
-        for other, texts in self._codes.get(code, ()) if code else ():
-            if other == name:
-                continue
-            for seed in sorted(seeds.keys() & texts.keys()):
-                (statement, answer), (other_statement, other_answer) = seeds[seed], texts[seed]
-                if answer == other_answer and statement != other_statement:
-                    found.setdefault(("statements", other), Candidate("statements", other, seed, seed))
-        return list(found.values())[:_MAX_CANDIDATES]
 
 
 def confirm(
@@ -229,19 +180,3 @@ def _wins(program: Program, seed: int, solutions: Sequence[Sequence[str]], confi
     Runner(program, config.seconds).play(plays, config.max_steps)
     won = {rollout.policy for rollout, _ in plays if rollout.return_(config) >= WIN_RETURN}
     return [str(index) in won for index in range(len(solutions))]
-
-
-def _read(measures: Mapping[str, Any]) -> tuple[dict[int, tuple[str, str]], str]:
-    """Fingerprints by seed, and that of the code. Records of other versions may have none."""
-    seeds = measures.get("fingerprints") or ()
-    return {seed: (statement, answer) for seed, statement, answer in seeds}, measures.get("code") or ""
-
-
-def _clear(seeds: dict[int, tuple[str, str]]) -> dict[int, tuple[str, str]]:
-    """Seeds whose statement tells the whole puzzle: it is not that of every seed, and never has two answers."""
-    answers: dict[str, set[str]] = {}
-    for statement, answer in seeds.values():
-        answers.setdefault(statement, set()).add(answer)
-    if len(answers) < 2:
-        return {}
-    return {seed: pair for seed, pair in seeds.items() if len(answers[pair[0]]) == 1}

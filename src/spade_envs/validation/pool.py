@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from spade_envs.sandbox import Sandbox
 from spade_envs.sandbox.types import IsolationLevel
 from spade_envs.validation.config import ValidationConfig
-from spade_envs.validation.contradiction import PROBE, ContradictionIndex, confirm
+from spade_envs.validation.contradiction import PROBE, confirm
+from spade_envs.validation.contradiction_index import ContradictionIndex
 from spade_envs.validation.finding import Finding, Report
 from spade_envs.validation.judge import Judge
 from spade_envs.validation.lanes import Task, validate_in_order

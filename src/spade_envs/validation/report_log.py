@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
+import sqlite3
 from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
@@ -13,6 +14,12 @@ from typing import Any
 from spade_envs.record import source_id
 from spade_envs.validation.config import ValidationConfig
 from spade_envs.validation.finding import Report
+from spade_envs.validation.scratch import number_of, scratch_tables
+
+_TABLES = (
+    "CREATE TABLE places (identity TEXT PRIMARY KEY, place INTEGER) WITHOUT ROWID",
+    "CREATE TABLE lines (number INTEGER PRIMARY KEY)",
+)
 
 
 def configuration_key(config: ValidationConfig, allow: Sequence[str]) -> str:
@@ -26,7 +33,7 @@ def configuration_key(config: ValidationConfig, allow: Sequence[str]) -> str:
 class ReportLog:
     """Appends reports to a file and finds again what stands there, by source and configuration.
 
-    Reports stay in the file: in memory are their places and one number for each line.
+    Reports stay in the file; where they are is looked up in a table that is on disk when it is large.
     """
 
     def __init__(self, path: str | Path, configuration: str, *, resume: bool = False) -> None:
@@ -42,8 +49,7 @@ class ReportLog:
             ValueError: if it holds something else.
         """
         self.path, self._configuration = Path(path), configuration
-        self._places: dict[str, int] = {}
-        self._lines: set[int] = set()
+        self._tables = scratch_tables(*_TABLES)
         self.path.parent.mkdir(parents=True, exist_ok=True)
         if not resume and self.path.exists() and self.path.stat().st_size:
             raise FileExistsError(f"{path} is there already: go on with it by --resume, or name another file")
@@ -56,32 +62,37 @@ class ReportLog:
 
     def __len__(self) -> int:
         """How many different programs have a report of this configuration."""
-        return len(self._places)
+        return int(self._tables.execute("SELECT count(*) FROM places").fetchone()[0])
 
     def find(self, source: str) -> Report | None:
         """Return the report on ``source``, None if there is none of this configuration."""
-        place = self._places.get(source_id(source))
-        if place is None:
+        row = self._tables.execute("SELECT place FROM places WHERE identity = ?", (source_id(source),)).fetchone()
+        if row is None:
             return None
-        self._file.seek(place)
+        self._file.seek(row[0])
         return Report.from_dict(json.loads(self._file.readline()))
 
     def write(self, label: str, source: str, report: Report, **more: Any) -> None:
         """Append a line and hand it to the operating system, unless this label has its line already."""
         identity = source_id(source)
-        if hash((label, identity)) in self._lines:
+        number = (number_of(f"{identity} {label}"),)
+        if self._tables.execute("SELECT 1 FROM lines WHERE number = ?", number).fetchone():
             return
         line = {"label": label, "id": identity, "configuration": self._configuration, **more, **report.to_dict()}
         self._file.seek(0, 2)
         place = self._file.tell()
         self._file.write(json.dumps(line).encode() + b"\n")
         self._file.flush()
-        self._places.setdefault(identity, place)
-        self._lines.add(hash((label, identity)))
+        self._note(label, identity, place)
+
+    def _note(self, label: str, identity: str, place: int) -> None:
+        self._tables.execute("INSERT OR IGNORE INTO places VALUES (?, ?)", (identity, place))
+        self._tables.execute("INSERT OR IGNORE INTO lines VALUES (?)", (number_of(f"{identity} {label}"),))
 
     def close(self) -> None:
         """Close the file."""
         self._file.close()
+        self._tables.close()
 
     def __enter__(self) -> ReportLog:
         return self
@@ -101,8 +112,7 @@ class ReportLog:
             try:
                 values = json.loads(line)
                 if values["configuration"] == self._configuration:
-                    self._places.setdefault(values["id"], place)
-                    self._lines.add(hash((values["label"], values["id"])))
-            except (ValueError, KeyError, TypeError) as error:
+                    self._note(values["label"], values["id"], place)
+            except (ValueError, KeyError, TypeError, sqlite3.Error) as error:
                 raise ValueError(f"expected a report in line {number} of {self.path}; got {line[:60]!r}") from error
             place += len(line)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -81,9 +82,10 @@ def _files(path: Path) -> Iterator[Path]:
             raise ValueError(f"expected a file that ends in {', '.join(SUFFIXES)}; got {path}")
         yield path
         return
-    for child in sorted(path.iterdir()):
-        if child.name[0] in "._":
+    for name in sorted(os.listdir(path)):  # names alone: a folder may hold very many
+        if name[0] in "._":
             continue
+        child = path / name
         if child.is_dir() or (child.suffix in SUFFIXES and child.is_file()):
             yield from _files(child)
 

@@ -21,7 +21,7 @@ from .generator import begin_episode, copy_generator, use_generator
 from .hardening import harden
 from .modules import importer, load_all, load_module
 from .names import PROGRAM_MODULE
-from .policy import compile_program
+from .policy import compile_shareable
 from .types import ProtocolViolation
 from .wrappers import silent
 
@@ -145,6 +145,7 @@ class Compiled:
     code: types.CodeType
     allow: frozenset[str]
     changes_context: bool = False  # of decimal arithmetic: a state of the whole process otherwise
+    stateless: bool = False  # one module is as good as one for each instance
 
     def execute(self) -> Module:
         """Run the module body.
@@ -185,7 +186,9 @@ def compile_source(source: str, allow: frozenset[str] = frozenset()) -> Compiled
     collecting = gc.isenabled()
     gc.disable()  # a syntax tree is no garbage while it is worked on
     try:
-        return Compiled(compile_program(source, allow), frozenset(allow), "ontext" in source)
+        code, stateless = compile_shareable(source, allow)
+        changes_context = "ontext" in source
+        return Compiled(code, frozenset(allow), changes_context, stateless and not changes_context)
     finally:
         if collecting:
             gc.enable()

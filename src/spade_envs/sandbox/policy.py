@@ -18,6 +18,7 @@ from .bindings import collect
 from .policy_names import NamePolicy
 from .policy_patterns import PatternPolicy
 from .policy_scopes import ScopePolicy
+from .stateless import is_stateless
 from .trees import children
 from .types import PolicyViolation, Reason
 
@@ -34,7 +35,7 @@ class EnvironmentPolicy(ScopePolicy, PatternPolicy, NamePolicy):
 
 def check(source: str, allow: frozenset[str] = frozenset()) -> tuple[Reason, ...]:
     """Return the reasons for which ``source`` is refused; none if it may run."""
-    return _compile(source, frozenset(allow))[1]
+    return _compile(source, frozenset(allow))[2]
 
 
 def compile_program(source: str, allow: frozenset[str] = frozenset()) -> CodeType:
@@ -43,19 +44,29 @@ def compile_program(source: str, allow: frozenset[str] = frozenset()) -> CodeTyp
     Raises:
         PolicyViolation: with a line and a remedy for every refusal; syntax errors are refusals too.
     """
-    code, reasons = _compile(source, frozenset(allow))
+    return compile_shareable(source, allow)[0]
+
+
+def compile_shareable(source: str, allow: frozenset[str] = frozenset()) -> tuple[CodeType, bool]:
+    """Return the code of ``source`` and whether its instances can share a module (:mod:`stateless`).
+
+    Raises:
+        PolicyViolation: as :func:`compile_program`.
+    """
+    code, stateless, reasons = _compile(source, frozenset(allow))
     if code is None:
         raise PolicyViolation(reasons)
-    return code
+    return code, stateless
 
 
-def _compile(source: str, allow: frozenset[str]) -> tuple[CodeType | None, tuple[Reason, ...]]:
+def _compile(source: str, allow: frozenset[str]) -> tuple[CodeType | None, bool, tuple[Reason, ...]]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of invalid escapes and the like: nobody reads them in a worker
-        tree, reasons = _transform(source, allow)
+        tree, stateless, reasons = _transform(source, allow)
         if reasons or tree is None:
-            return None, reasons
-        return _native_compile(tree)
+            return None, False, reasons
+        code, reasons = _native_compile(tree)
+        return code, stateless, reasons
 
 
 def _native_compile(tree: ast.Module) -> tuple[CodeType | None, tuple[Reason, ...]]:
@@ -66,19 +77,22 @@ def _native_compile(tree: ast.Module) -> tuple[CodeType | None, tuple[Reason, ..
         return None, (_compile_reason(error),)  # "return" outside a function, and the like
 
 
-def _transform(source: str, allow: frozenset[str]) -> tuple[ast.Module | None, tuple[Reason, ...]]:
+def _transform(source: str, allow: frozenset[str]) -> tuple[ast.Module | None, bool, tuple[Reason, ...]]:
     if len(source) > MAX_SOURCE_CHARS:
-        return None, (Reason(1, 0, f"the source has {len(source)} characters; at most {MAX_SOURCE_CHARS} are allowed"),)
+        said = f"the source has {len(source)} characters; at most {MAX_SOURCE_CHARS} are allowed"
+        return None, False, (Reason(1, 0, said),)
     try:
         tree = ast.parse(source, FILENAME)
         deep = _too_deep(tree)
         if deep is not None:
-            return None, (deep,)
+            return None, False, (deep,)
+        stateless = is_stateless(tree)  # before guards are put in
         policy = EnvironmentPolicy(collect(tree), allow)
         policy.visit(tree)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        return None, (_compile_reason(error),)
-    return tree, tuple(sorted(set(policy.reasons), key=lambda reason: (reason.line, reason.column, reason.message)))
+        return None, False, (_compile_reason(error),)
+    reasons = tuple(sorted(set(policy.reasons), key=lambda reason: (reason.line, reason.column, reason.message)))
+    return tree, stateless, reasons
 
 
 def _too_deep(tree: ast.AST) -> Reason | None:

@@ -201,12 +201,12 @@ def test_a_run_with_repairs_that_is_stopped_between_rounds_comes_to_the_same_set
     def run(folder: str, *counts: int) -> list[str]:
         with Memory.open(tmp_path / folder, embedder=HashedTokenEmbedder()) as memory:
             designer = Designer(PromptSet.load("games"), memory, sandbox, validation=FAST, own_hint=True)
-            for sitting, count in enumerate(counts):
-                model = Stopping(None if sitting == len(counts) - 1 else count)
+            for call, count in enumerate(counts):
+                model = Stopping(None if call == len(counts) - 1 else count)
                 try:
                     generate(
                         model, corpus, designer, memory, count=9, seed=5, run="a", round_size=3, repairs=1,
-                        resume=sitting > 0,
+                        resume=call > 0,
                     )  # fmt: skip
                 except KeyboardInterrupt:
                     continue

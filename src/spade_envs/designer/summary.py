@@ -20,7 +20,7 @@ TOTALS = (
 
 @dataclass(slots=True)
 class GenerateSummary:
-    """What a run did, earlier sittings included; ``seconds`` (by stage) are those of this sitting."""
+    """What a run did, before a resume too; ``seconds`` (by stage) are those of this call."""
 
     run: str
     count: int = 0  # records wanted
@@ -39,7 +39,7 @@ class GenerateSummary:
     without_hint: int = 0
     cost: float = 0.0  # of the endpoints' answers, where prices are known
     seconds: Counter[str] = field(default_factory=Counter)
-    ids: list[str] = field(default_factory=list)  # of the records added in this sitting
+    ids: list[str] = field(default_factory=list)  # of the records added by this call
 
     @property
     def first_validity(self) -> float | None:

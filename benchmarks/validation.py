@@ -94,6 +94,9 @@ def in_process_cpu(source: str, operations: Sequence[Operation]) -> float | None
                 if name == "make":
                     random.seed(0)
                     sessions[session] = made[-1]()
+                elif name == "sibling":
+                    random.seed(0)
+                    sessions[argument] = made[-1]()
                 elif name == "reset":
                     random.seed(argument)
                     sessions[session].reset(seed=argument)

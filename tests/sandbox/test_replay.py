@@ -153,6 +153,7 @@ OPERATIONS = st.lists(
         st.builds(Operation, st.just("reset"), st.integers(0, 2), st.integers(0, 3)),
         st.builds(Operation, st.just("step"), st.integers(0, 2), st.sampled_from(["a", "b", "bad"])),
         st.builds(Operation, st.just("copy"), st.integers(0, 2), st.integers(0, 2)),
+        st.builds(Operation, st.just("sibling"), st.integers(0, 2), st.integers(0, 2)),
         st.builds(Operation, st.just("close"), st.integers(0, 2), st.none()),
     ),
     max_size=40,
@@ -177,6 +178,9 @@ class _Machine:
             return Outcome()
         if name == "copy":
             self.states[argument] = list(self.states[number])
+            return Outcome()
+        if name == "sibling":
+            self.states[argument] = ["made"]
             return Outcome()
         state = self.states[number]
         if name == "reset":

@@ -26,7 +26,7 @@ from spade_envs.sandbox.types import (
 )
 
 LIMITS = Limits()
-NAMES = ("load", "make", "reset", "step", "hint", "solution", "tools", "copy", "close")
+NAMES = ("load", "make", "reset", "step", "hint", "solution", "tools", "copy", "sibling", "close")
 ANY_TEXT = st.text(st.characters(codec=None), max_size=50)
 SCALARS = st.none() | st.booleans() | st.integers(-(2**63), 2**64 - 1) | st.floats() | st.text(max_size=20)
 TREES = st.recursive(

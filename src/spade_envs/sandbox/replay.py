@@ -90,7 +90,7 @@ class Journal:
                 refused[position] = Outcome(
                     error=ProgramDied(f"session {number} was lost with its worker, or never made; make it first")
                 )
-            elif operation.name == "copy":
+            elif operation.name in ("copy", "sibling"):
                 known.add(operation.argument)
             elif operation.name == "close":
                 known.discard(number)
@@ -127,6 +127,10 @@ class Journal:
             return
         log = self._logs.get(number)
         if log is None:
+            return
+        if name == "sibling":  # revived with a module of its own
+            if outcome.error is None:
+                self._logs[argument] = _Log(log.arguments)
             return
         if name == "copy":
             if outcome.error is None:

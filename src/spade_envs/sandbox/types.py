@@ -105,8 +105,9 @@ class Operation(NamedTuple):
 
     ``name`` is one of: ``make`` (argument: keyword arguments of the constructor), ``reset`` (seed), ``step``
     (action), ``hint``, ``solution``, ``tools``, ``copy`` (argument: the new session's number; deep copy with the
-    random generator's state), ``inspect`` (argument: "brief", "full" or "why"; the inside of a tool environment),
-    ``close``. ``session`` numbers are the caller's.
+    random generator's state), ``sibling`` (argument: the new session's number; a new instance that shares its module,
+    as all instances do outside the sandbox), ``inspect`` (argument: "brief", "full" or "why"; the inside of a tool
+    environment), ``close``. ``session`` numbers are the caller's.
     """
 
     name: str
@@ -158,6 +159,7 @@ class ProgramInfo:
     has_solution: bool
     has_tools: bool
     description: str = ""  # the class docstring
+    sees_addresses: bool = True  # may depend on where in memory its objects lie, which differs between processes
 
 
 @dataclass(frozen=True, slots=True)

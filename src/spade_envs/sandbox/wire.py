@@ -217,13 +217,14 @@ def _value(name: str, payload: Any, limits: Limits) -> Any:
         observation, given = list_of(payload, 2)
         return ResetResult(text(observation, limit), info(given))
     if name == "load":
-        class_name, has_hint, has_solution, has_tools, description = list_of(payload, 5)
+        class_name, has_hint, has_solution, has_tools, description, sees_addresses = list_of(payload, 6)
         return ProgramInfo(
             text(class_name, MAX_NAME),
             flag(has_hint),
             flag(has_solution),
             flag(has_tools),
             text(description, limit),
+            flag(sees_addresses),
         )
     if name == "inspect":
         return _inspection(payload, limit)

@@ -1,8 +1,9 @@
 """The process that runs one program: jail, then a loop of requests, each a list of operations.
 
 Each instance has a module of its own, so that nothing that one does can change another: the compiled program is
-executed again for every ``make``. A program that is loaded as ``shared`` has one module for all instances, as plain
-Python would; the validator looks for hidden global state in it.
+executed again for every ``make``, unless its source shows that no state can be outside the instances. A program that is
+loaded as ``shared`` has one module for all instances, as plain Python would; the validator looks for hidden global
+state in it.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
-from spade_envs.sandbox import generator, guards, inspecting, loader, results, wire
+from spade_envs.sandbox import addresses, generator, guards, inspecting, loader, results, wire
 from spade_envs.sandbox.generator import begin_episode, copy_generator, use_generator
 from spade_envs.sandbox.jail import at_least, isolation_level, lock_down
 from spade_envs.sandbox.outbox import Outbox
@@ -258,6 +259,12 @@ class Worker:
             return results.tools_result(_call(environment, "get_tools"), limit)
         if name == "inspect":
             return inspecting.inspect_tools(environment, self._source, argument)
+        if name == "sibling":
+            sibling = self._make_in(instance.module, instance.arguments)
+            if argument in self._instances:
+                self._instances.pop(argument).end()
+            self._instances[argument] = sibling
+            return None
         if name == "copy":
             copied = copy_generator(instance.generator)
             # A copy shares its original's module, as everywhere in Python.
@@ -278,6 +285,9 @@ class Worker:
             module = self._program.execute()
         if not self._shared:
             self._module = None
+        return self._make_in(module, arguments)
+
+    def _make_in(self, module: loader.Module, arguments: dict[str, Any]) -> _Instance:
         guards.own_classes = module.classes
         own = random.Random(0)
         use_generator(own)
@@ -286,11 +296,12 @@ class Worker:
         return _Instance(module.environment(**arguments), own, module, arguments, module.context)
 
     def _load(self, source: str, allow: list[str], shared: bool = False) -> list[Any]:
-        self._program, self._source, self._shared = None, source, shared
+        self._program, self._source = None, source
         compiled = loader.compile_source(source, frozenset(allow))
+        self._shared = shared or compiled.stateless
         use_generator(random.Random(0))
         self._module = compiled.execute()
-        self._module.users += shared  # then it goes with the program
+        self._module.users += self._shared  # then it goes with the program
         self._program, program = compiled, self._module.environment
         description, limit = program.__doc__, self._limits.max_observation_chars
         return [
@@ -299,6 +310,7 @@ class Worker:
             callable(getattr(program, "solution", None)),
             callable(getattr(program, "get_tools", None)),
             results.shorten(description if type(description) is str else "", min(limit, _MAX_DESCRIPTION)),
+            addresses.sees_addresses(compiled.code),
         ]
 
 

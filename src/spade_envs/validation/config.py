@@ -59,7 +59,7 @@ class ValidationConfig:
     seconds: float = 30.0
     """Wall-clock budget of all probes of one program; a program that needs more is refused as too slow."""
     cross_process: bool = True
-    """Replay in a second process with another memory layout too."""
+    """Replay in a second process with another memory layout too, if the program can see addresses."""
 
     def __post_init__(self) -> None:
         """Check the values.

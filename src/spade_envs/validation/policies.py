@@ -60,7 +60,7 @@ NO_ANSWER = frozenset(("", " ", "\n\n", "\x00", "\\boxed{}", "\\boxed{", "}{", "
 """Actions that are no answer to anything."""
 GUESSABLE = frozenset(("-1", "None", "\\boxed{0}", "\\boxed{-1}", "[1, 2]", "go"))
 """Actions that may be right by chance."""
-HUGE = ("x" * 1_000_000, "\\boxed{" + "7" * 20_000 + "}")
+HUGE = ("x" * 200_000, "\\boxed{" + "7" * 20_000 + "}")
 """Very long actions."""
 
 

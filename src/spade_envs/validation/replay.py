@@ -85,12 +85,18 @@ def replay(runner: Runner, recorded: Sequence[Rollout], questions: Sequence[str]
     return replays
 
 
-def cross_replay(runner: Runner, recorded: Sequence[Rollout], differences: list[Difference]) -> None:
-    """Replay the recorded rollouts in another program, all at once and turn by turn; note where they differ.
+def cross_replay(
+    runner: Runner, recorded: Sequence[Rollout], differences: list[Difference], *, shared: bool = False
+) -> None:
+    """Replay the recorded rollouts on new instances, all at once and turn by turn; note where they differ.
 
-    Where its instances share one module, as they do outside the sandbox, state that hides in it shows.
+    Where the instances share one module, as they do outside the sandbox, state that hides in it shows. They do if the
+    program was opened so, or with ``shared``.
     """
     plans = [_fresh(runner.new_session(), rollout) for rollout in recorded]
+    if shared:
+        for plan in plans[1:]:
+            plan[0] = Operation("sibling", plans[0][0].session, plan[0].session)
     turns: list[list[Turn | ProgramError]] = [[] for _ in plans]
     for turn in range(max(map(len, plans), default=0)):
         playing = [number for number, operations in enumerate(plans) if turn < len(operations)]

@@ -23,6 +23,7 @@ from spade_envs.sandbox.types import (
 from spade_envs.validation.config import ValidationConfig
 
 _NOT_MADE = (ProgramRaised, ProtocolViolation)
+_MAKING = ("make", "sibling")
 _TROUBLES = (ProgramTimeout, ProgramDied, ProgramQuarantined)
 _SLOW = 0.01  # seconds an operation
 _BATCH_SECONDS = 1.0
@@ -185,8 +186,8 @@ class Runner:
         self.operations += len(operations)
         for operation, outcome in zip(operations, outcomes, strict=True):
             error = outcome.error
-            if error is not None and operation.name == "make" and isinstance(error, _NOT_MADE):
-                self._unmade.add(operation.session)
+            if error is not None and operation.name in _MAKING and isinstance(error, _NOT_MADE):
+                self._unmade.add(operation.session if operation.name == "make" else operation.argument)
             elif operation.session in self._unmade:
                 continue  # there is no instance, which is not the worker's death
             if error is not None and isinstance(error, _TROUBLES):

@@ -67,7 +67,8 @@ class ToolEvidence:
 def collect_tools(evidence: Evidence) -> ToolEvidence | None:
     """Look into a program that offers tools; None for others, and for those that cannot be looked into.
 
-    A program that times out or dies here is no longer complete, as in :func:`~spade_envs.validation.evidence.collect`.
+    A program that times out or dies here is no longer complete, as in
+    :func:`~spade_envs.validation.collecting.collect`.
 
     Raises:
         SandboxError: if the machinery fails.

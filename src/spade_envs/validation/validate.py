@@ -17,8 +17,9 @@ from spade_envs.validation import (
     probes_seeds,
     probes_solution,
 )
+from spade_envs.validation.collecting import collect
 from spade_envs.validation.config import ValidationConfig
-from spade_envs.validation.evidence import Evidence, collect, mean_return
+from spade_envs.validation.evidence import Evidence, mean_return
 from spade_envs.validation.finding import Finding, Report, Severity
 from spade_envs.validation.fingerprint import code_fingerprint, seed_fingerprints
 from spade_envs.validation.probes_tools import tool_probes

@@ -33,9 +33,10 @@ VERDICTS = {
         "step() reads self.max_turns, which is never assigned; the data is not shown; solution() is a sentence",
     ),
     "001": Verdict(
-        ("solution",), ("termination",), ("imports added: Fraction",),
-        ("'Solution: ", "was answered by 'Invalid move."),
-        "step() wants int(action), solution() gives 'Solution: a/b'; invalid moves do not count as turns",
+        ("solution",), ("termination", "reward"), ("imports added: Fraction",),
+        ("'Solution: ", "was answered by 'Invalid move.", "step 1 pays 1 and the episode goes on"),
+        "step() wants int(action), solution() gives 'Solution: a/b'; a right move is paid and ends nothing; invalid "
+        "moves do not count as turns",
     ),
     "002": Verdict(
         ("contract",), (), ("imports added: decimal, random",), ("(line 29) `return f\"Current move:", "is None"),

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+import os
+import signal
+from collections.abc import Iterable, Iterator
+from multiprocessing import active_children
 from pathlib import Path
+from typing import cast
 
 import pytest
 from test_contradiction import LARGEST, SMALLEST, program
 
+from spade_envs.sandbox import SandboxError
 from spade_envs.validation import ValidationConfig, count_sources, find_source, iter_sources
+from spade_envs.validation.lanes import Task, validate_in_order
 from spade_envs.validation.pool import Verdict, validate_pool
 from spade_envs.validation.report_log import ReportLog, configuration_key
 from spade_envs.validation.tally import Tally
@@ -106,6 +112,26 @@ def test_a_log_is_not_overwritten(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="line 1"):
         open_log(path)
     assert path.read_text() == "notes\n"
+
+
+def _in_lanes(work: Iterable[tuple[int, Task | None]]) -> list[object]:
+    return list(validate_in_order(work, jobs=2, isolation="full", allow=(), config=QUICK))
+
+
+def test_what_fails_in_a_lane_is_named() -> None:
+    with pytest.raises(SandboxError, match=r"validating failed with AttributeError: .*encode"):
+        _in_lanes([(0, cast(Task, (5, None)))])
+
+
+def test_a_lane_that_is_killed_is_told_by_its_signal() -> None:
+    def work() -> Iterator[tuple[int, Task | None]]:
+        yield 0, (SOURCES[0], None)
+        for child in active_children():
+            os.kill(child.pid or 0, signal.SIGKILL)
+        yield 1, (SOURCES[1], None)
+
+    with pytest.raises(SandboxError, match="ended by signal 9; is the machine out of memory"):
+        _in_lanes(work())
 
 
 def test_no_lanes_are_no_jobs() -> None:

@@ -12,6 +12,9 @@ from spade_envs.sandbox.types import Operation, Outcome, ProgramError, ProgramIn
 from spade_envs.validation import policies
 from spade_envs.validation.config import ValidationConfig
 from spade_envs.validation.evidence import Evidence, Malformed, SeedSurvey, mean_return
+from spade_envs.validation.finding import Severity
+from spade_envs.validation.probes_information import leak
+from spade_envs.validation.probes_leak import leaks
 from spade_envs.validation.replay import cross_replay, replay
 from spade_envs.validation.rollout import CollectionStopped, Policy, Rollout, Runner, SolutionPolicy
 
@@ -42,6 +45,7 @@ def collect(
         _play_solutions(evidence)
         _play_know_nothing(evidence)
         _confirm(evidence)
+        _look_closer(evidence)
         _try_malformed(evidence)
         chosen = _traces(evidence)
         questions = [name for name, has in (("hint", info.has_hint), ("solution", info.has_solution)) if has]
@@ -85,12 +89,10 @@ def _replay_elsewhere(twin: Callable[[bool], Program], chosen: Sequence[Rollout]
 
 def _survey(evidence: Evidence) -> None:
     """Reset every seed on an instance of its own; the first seed alone, so that a broken program costs little."""
-    names = ["make", "reset"]
-    names += [name for name, has in (("solution", evidence.info.has_solution), ("hint", evidence.info.has_hint)) if has]
+    asked = ["make", *_asked(evidence)]
     seeds = evidence.config.seeds
     for batch in (seeds[:1], seeds[1:]):
         operations: list[Operation] = []
-        asked = [*names, "tools"] if evidence.info.has_tools else names
         for seed in batch:
             session = evidence.runner.new_session()
             operations += [Operation(name, session, {"make": {}, "reset": seed}.get(name)) for name in asked]
@@ -107,6 +109,13 @@ def _survey(evidence: Evidence) -> None:
             evidence.survey.append(_read_survey(seed, answers))
         if evidence.survey[0].errors:
             return
+
+
+def _asked(evidence: Evidence) -> list[str]:
+    """Operations that show how an episode starts."""
+    info = evidence.info
+    offered = (("solution", info.has_solution), ("hint", info.has_hint), ("tools", info.has_tools))
+    return ["reset", *(name for name, has in offered if has)]
 
 
 def _read_survey(seed: int, outcomes: dict[str, Outcome]) -> SeedSurvey:
@@ -222,11 +231,26 @@ def _confirm(evidence: Evidence) -> None:
     for player, rollouts in evidence.known_nothing.values():
         mean = mean_return(rollouts, config)
         if not player.contentless and mean >= config.suspect_return:
-            more = [Rollout(player.name, config.seeds[0] + 1 + 7 * index) for index in range(config.confirm_seeds)]
+            more = [Rollout(player.name, seed) for seed in config.further_seeds]
             rollouts += more
             pairs += [(rollout, player.policy) for rollout in more]
     if pairs:
         evidence.runner.play(pairs, config.max_steps)
+
+
+def _look_closer(evidence: Evidence) -> None:
+    """Look at many more seeds where an answer seems to be given away: two sorted numbers may stand there by chance."""
+    if not any(finding.severity is Severity.REFUSE for finding in (*leak(evidence), *leaks(evidence))):
+        return
+    session, asked = evidence.runner.new_session(), _asked(evidence)
+    operations = [Operation("make", session, {})]
+    seeds = evidence.config.further_seeds
+    for seed in seeds:
+        operations += [Operation(name, session, seed if name == "reset" else None) for name in asked]
+    outcomes = evidence.runner.run(operations)[1:]
+    for index, seed in enumerate(seeds):
+        answers = dict(zip(asked, outcomes[index * len(asked) : (index + 1) * len(asked)], strict=True))
+        evidence.further.append(_read_survey(seed, answers))
 
 
 def _try_malformed(evidence: Evidence) -> None:

@@ -61,6 +61,11 @@ class ValidationConfig:
     cross_process: bool = True
     """Replay in a second process with another memory layout too, if the program can see addresses."""
 
+    @property
+    def further_seeds(self) -> tuple[int, ...]:
+        """The :attr:`confirm_seeds` further seeds."""
+        return tuple(self.seeds[0] + 1 + 7 * index for index in range(self.confirm_seeds))
+
     def __post_init__(self) -> None:
         """Check the values.
 

@@ -46,6 +46,7 @@ class Evidence:
     runner: Runner
     given_hint: str | None = None
     survey: list[SeedSurvey] = field(default_factory=list)
+    further: list[SeedSurvey] = field(default_factory=list)  # more seeds, where an answer seems to be given away
     solution_form: str | None = None  # the form in which solution() won, if it did
     solution_plays: dict[int, list[Rollout]] = field(default_factory=dict)  # seed -> attempts, the best one first
     known_nothing: dict[str, tuple[KnowNothing, list[Rollout]]] = field(default_factory=dict)
@@ -57,6 +58,11 @@ class Evidence:
     def solutions(self) -> dict[int, list[str]]:
         """``solution()`` right after reset, by seed, where there is a non-empty one."""
         return {entry.seed: entry.solution for entry in self.survey if entry.solution}
+
+    @property
+    def solved(self) -> list[SeedSurvey]:
+        """All seeds that were looked at and have a ``solution()``."""
+        return [entry for entry in (*self.survey, *self.further) if entry.solution]
 
     @property
     def proven(self) -> bool:

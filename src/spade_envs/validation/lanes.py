@@ -5,8 +5,11 @@ from __future__ import annotations
 import json
 import multiprocessing
 import signal
+import traceback
 from collections.abc import Generator, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
+from multiprocessing.context import SpawnProcess
 from typing import TypeVar
 
 from spade_envs.sandbox import Sandbox, SandboxError
@@ -19,6 +22,39 @@ Item = TypeVar("Item")
 Task = tuple[str, str | None]
 """A source, and the hint that was written apart from it, if any."""
 _AHEAD = 8  # programs a lane may be ahead of one that takes long
+_DEATH_SECONDS = 5.0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Lane:
+    """A process that validates, and our end of the line to it."""
+
+    process: SpawnProcess
+    connection: Connection
+
+    def send(self, task: Task) -> None:
+        """Hand over a task."""
+        try:
+            self.connection.send_bytes(json.dumps(task).encode())
+        except OSError as error:
+            raise self._ended() from error
+
+    def receive(self) -> Report:
+        """Return the report; a text instead of one says what failed."""
+        try:
+            answer = json.loads(self.connection.recv_bytes())
+        except (EOFError, OSError) as error:
+            raise self._ended() from error
+        if isinstance(answer, str):
+            raise SandboxError(answer)
+        return Report.from_dict(answer)
+
+    def _ended(self) -> SandboxError:
+        self.process.join(_DEATH_SECONDS)
+        code = self.process.exitcode
+        if code is not None and code < 0:
+            return SandboxError(f"a validating process was ended by signal {-code}; is the machine out of memory?")
+        return SandboxError(f"a validating process ended with exit code {code}")
 
 
 def validate_in_order(
@@ -43,31 +79,29 @@ def validate_in_order(
                 yield item, None if task is None else _validated(task, sandbox, allow, config)
         return
     context = multiprocessing.get_context("spawn")
-    idle: list[Connection] = []
-    processes = []
+    lanes: list[_Lane] = []
     try:
         for _ in range(jobs):
             ours, theirs = context.Pipe()
             process = context.Process(target=_serve, args=(theirs, isolation, tuple(allow), config), daemon=True)
             process.start()
             theirs.close()  # its end of file is how we see it die, and how it sees us
-            processes.append(process)
-            idle.append(ours)
-        yield from _share(iter(work), idle, jobs * _AHEAD)
+            lanes.append(_Lane(process, ours))
+        yield from _share(iter(work), list(lanes), jobs * _AHEAD)
     finally:
-        for process in processes:
-            process.terminate()
-        for process in processes:
-            process.join()
+        for lane in lanes:
+            lane.process.terminate()
+        for lane in lanes:
+            lane.process.join()
 
 
 def _share(
-    work: Iterator[tuple[Item, Task | None]], idle: list[Connection], ahead: int
+    work: Iterator[tuple[Item, Task | None]], idle: list[_Lane], ahead: int
 ) -> Iterator[tuple[Item, Report | None]]:
     """Hand sources to whichever lane is idle, and yield the reports in the order of the work."""
     items: dict[int, Item] = {}
     reports: dict[int, Report | None] = {}
-    busy: dict[Connection, int] = {}
+    busy: dict[Connection, tuple[_Lane, int]] = {}
     taken, given, more = 0, 0, True
     while True:
         while more and idle and taken - given < ahead:
@@ -80,8 +114,8 @@ def _share(
                 reports[taken] = None
             else:
                 lane = idle.pop()
-                _send(lane, task)
-                busy[lane] = taken
+                lane.send(task)
+                busy[lane.connection] = lane, taken
             taken += 1
         while given in reports:
             yield items.pop(given), reports.pop(given)
@@ -92,30 +126,14 @@ def _share(
             continue
         for ready in wait(list(busy)):
             assert isinstance(ready, Connection)
-            reports[busy.pop(ready)] = _receive(ready)
-            idle.append(ready)
+            lane, number = busy.pop(ready)
+            reports[number] = lane.receive()
+            idle.append(lane)
 
 
 def _validated(task: Task, sandbox: Sandbox, allow: Sequence[str], config: ValidationConfig) -> Report:
     source, hint = task
     return validate(source, sandbox=sandbox, hint=hint, allow=allow, config=config)
-
-
-def _send(lane: Connection, task: Task) -> None:
-    try:
-        lane.send_bytes(json.dumps(task).encode())
-    except OSError as error:
-        raise SandboxError("a validating process ended; is the machine out of memory?") from error
-
-
-def _receive(lane: Connection) -> Report:
-    try:
-        answer = json.loads(lane.recv_bytes())
-    except (EOFError, OSError) as error:
-        raise SandboxError("a validating process ended; is the machine out of memory?") from error
-    if isinstance(answer, str):
-        raise SandboxError(answer)
-    return Report.from_dict(answer)
 
 
 def _serve(lane: Connection, isolation: IsolationLevel, allow: Sequence[str], config: ValidationConfig) -> None:
@@ -128,13 +146,16 @@ def _serve(lane: Connection, isolation: IsolationLevel, allow: Sequence[str], co
                 task = json.loads(lane.recv_bytes())
             except (EOFError, OSError):
                 return
-            answer: dict[str, object] | str
             try:
-                answer = _validated(task, sandbox, allow, config).to_dict()
+                answer = json.dumps(_validated(task, sandbox, allow, config).to_dict())
             except SandboxError as error:
-                answer = str(error)
+                answer = json.dumps(str(error))
+            except Exception as error:
+                at = traceback.extract_tb(error.__traceback__)[-1]
+                said = f"validating failed with {type(error).__name__}: {error} ({at.filename}:{at.lineno})"
+                answer = json.dumps(said)
             try:
-                lane.send_bytes(json.dumps(answer).encode())
+                lane.send_bytes(answer.encode())
             except OSError:
                 return
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from typing import Any
 
 from spade_envs.record import WIN_RETURN
@@ -15,6 +15,7 @@ from spade_envs.validation.rollout import Rollout
 from spade_envs.validation.shown import quoted, shorten
 
 _LONG = 40  # characters that no two texts share by chance
+_PART = re.compile(r"-?\d+(?:\.\d+)?|[a-z]+")
 _BLIND = 3
 """A program that says so few different things to whatever is tried, the same on all seeds, reveals nothing."""
 
@@ -87,9 +88,9 @@ def leak(evidence: Evidence) -> list[Finding]:
     if not any(play.rewards and max(play.rewards) > 0 for plays in evidence.solution_plays.values() for play in plays):
         return []
     kinds: dict[Occurrence, list[SeedSurvey]] = defaultdict(list)
-    solved = [entry for entry in evidence.survey if entry.solution]
+    solved = evidence.solved
     for entry in solved:
-        kinds[occurrence(bare_solution(entry.solution or ()), entry.observation)].append(entry)
+        kinds[occurrence(_answer(entry), entry.observation)].append(entry)
     if not solved:
         return []
     blatant = kinds["labelled"] + kinds["equal"]
@@ -98,15 +99,28 @@ def leak(evidence: Evidence) -> list[Finding]:
         return [_leaked(blatant, len(solved), Severity.REFUSE, "called the answer")]
     if len(kinds["lone"]) >= max(2, 0.8 * len(solved)):
         return [_leaked(kinds["lone"], len(solved), Severity.REFUSE, "with nothing else like it")]
-    for severity, found in ((Severity.WARN, blatant + kinds["lone"]), (Severity.INFO, kinds["span"])):
+    # Where the answer is the data in another order, it stands there now and then: two numbers, sorted already.
+    ordered = all(_arranged(entry) for kind in ("none", "element") for entry in kinds[kind])
+    lone = [] if ordered and len(kinds["lone"]) < len(solved) else kinds["lone"]
+    for severity, found in ((Severity.WARN, blatant + lone), (Severity.INFO, kinds["span"])):
         if found and len(found) >= enough:
             return [_leaked(found, len(solved), severity, "word for word")]
     return []
 
 
+def _arranged(entry: SeedSurvey) -> bool:
+    """Whether all that the answer is made of stands in the first observation."""
+    parts, shown = (Counter(_PART.findall(text.lower())) for text in (_answer(entry), entry.observation))
+    return parts <= shown
+
+
+def _answer(entry: SeedSurvey) -> str:
+    return bare_solution(entry.solution or ())
+
+
 def _leaked(entries: list[SeedSurvey], total: int, severity: Severity, how: str) -> Finding:
     entry = entries[0]
-    answer = bare_solution(entry.solution or ())
+    answer = _answer(entry)
     reason = (
         f"the first observation contains the answer on {len(entries)} of {total} seeds, {how} "
         f"({shorten(answer, 60)!r}). Show the data and the question only."

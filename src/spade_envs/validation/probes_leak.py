@@ -28,7 +28,7 @@ _PROBED = ("repeat", "random_number", "example", "foreign")  # players whose fir
 
 def leaks(evidence: Evidence) -> list[Finding]:
     """Answers in disguise, at a fixed place of the text, in info, in tool schemas, in the feedback to a wrong try."""
-    solved = [entry for entry in evidence.survey if entry.solution]
+    solved = evidence.solved
     if not any(play.rewards and max(play.rewards) > 0 for plays in evidence.solution_plays.values() for play in plays):
         return []  # what solution() says and step() never pays is no answer
     answers = {entry.seed: bare_solution(entry.solution or ()) for entry in solved}
@@ -158,7 +158,7 @@ def _in_feedback(evidence: Evidence, answers: Mapping[int, str]) -> list[Finding
     for player, rollouts in evidence.known_nothing.values():
         if player.name.startswith(_PROBED):
             for rollout in rollouts:
-                single = rollout.seed in answers and len(evidence.solutions[rollout.seed]) == 1
+                single = rollout.seed in answers and len(evidence.solutions.get(rollout.seed, ())) == 1
                 if (
                     single
                     and len(tries[rollout.seed]) < 2

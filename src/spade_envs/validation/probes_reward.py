@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import statistics
 
+from spade_envs.record import WIN_RETURN
 from spade_envs.sandbox.types import ProgramError, ProgramRaised
 from spade_envs.validation.advice import PARSE, advice, with_line
 from spade_envs.validation.evidence import Evidence, mean_return
@@ -46,6 +47,22 @@ def reward_range(evidence: Evidence) -> list[Finding]:
             reason = f"the rewards of one episode sum to {total:g}. Their sum may not exceed 1.0."
             findings.append(Finding("reward", Severity.REFUSE, reason, {"sum": total, **play_evidence(rollout)}))
     return findings
+
+
+def unfinished(evidence: Evidence) -> list[Finding]:
+    """Whoever is paid in full is done: the episode ends there."""
+    for rollout in sorted(evidence.rollouts, key=lambda rollout: not rollout.policy.startswith("solution")):
+        for number, turn in enumerate(rollout.turns, start=1):
+            if turn.reward >= WIN_RETURN and not (turn.terminated or turn.truncated):
+                reason = (
+                    f"step {number} pays {turn.reward:g} and the episode goes on. End the episode when the goal is "
+                    "met: return terminated=True with that reward."
+                )
+                if evidence.config.return_mode == "final":
+                    reason += " (The return is the reward of the terminating step, so this one does not count.)"
+                proof = {"seed": rollout.seed, "actions": [shorten(action) for action in rollout.actions[:number]][-8:]}
+                return [Finding("reward", Severity.WARN, reason, {"reward": turn.reward, **proof})]
+    return []
 
 
 _STRICT = [Severity.INFO, Severity.WARN, Severity.REFUSE]

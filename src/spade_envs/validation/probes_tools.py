@@ -1,19 +1,19 @@
-"""Probes of tool environments: schemas against methods, success conditions, what can be reached."""
+"""Probes of tool environments: success conditions, what can be reached, the final answer."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from spade_envs.record import WIN_RETURN
-from spade_envs.sandbox.inspection import ToolInspection, ToolMethod
+from spade_envs.sandbox.inspection import ToolInspection
 from spade_envs.validation.evidence import Evidence
 from spade_envs.validation.finding import Finding, Severity
+from spade_envs.validation.probes_schemas import schema_probe
 from spade_envs.validation.shown import quoted, shorten
 from spade_envs.validation.tool_evidence import ToolEvidence, Unstated, opaque, tool_calls
 
-_JSON = {"int": "integer", "float": "number", "str": "string", "bool": "boolean", "list": "array", "dict": "object"}
 _DEMAND = re.compile(
     r"answer|report|tell|reply|respond|return|give|state|what|which|who|when|where|how (?:many|much)|\?|name the|find",
     re.IGNORECASE,
@@ -23,11 +23,11 @@ _TYPES = ("number", "text", "true or false", "keys")
 
 
 def tool_probes(evidence: Evidence, tools: ToolEvidence | None, said: Sequence[Finding] = ()) -> list[Finding]:
-    """All findings of this module but those that ``said`` has on the same tool; none without evidence on tools."""
+    """All findings on tools but those that ``said`` has on the same tool; none without evidence on tools."""
     if tools is None:
         return []
     told = {finding.evidence.get("tool") for finding in said if finding.probe == "tools"}
-    fitting = schemas(evidence, tools.full)
+    fitting = schema_probe(evidence, tools.full)
     at_reset, never = conditions(evidence, tools), reachability(evidence, tools)
     # One condition is refused once: by what it reads, else by what it raises.
     hopeless = _refused(never)
@@ -47,78 +47,6 @@ def tool_probes(evidence: Evidence, tools: ToolEvidence | None, said: Sequence[F
 
 def _refused(findings: Sequence[Finding]) -> set[int]:
     return {finding.evidence.get("criterion", -1) for finding in findings if finding.severity is Severity.REFUSE}
-
-
-# -- schemas and methods --------------------------------------------------------------------------
-def schemas(evidence: Evidence, inside: ToolInspection) -> list[Finding]:
-    """Names and types of parameters in a schema are those of the method; every tool is announced and exists."""
-    findings: list[Finding] = []
-    announced: set[str] = set()
-    for schema in evidence.survey[0].tools:
-        function = schema.get("function", schema)
-        name = function.get("name")
-        if not isinstance(name, str) or not name:
-            continue
-        announced.add(name)
-        method = inside.methods.get(name)
-        if method is None:
-            if inside.methods:
-                reason = f"the schema announces tool {name!r}, but there is no method. Define tool_{name} on the class."
-                findings.append(Finding("tools", Severity.REFUSE, reason, {"tool": name}))
-            continue
-        findings += _parameters(name, function.get("parameters"), method)
-    for name in sorted(set(inside.methods) - announced):
-        reason = f"the method tool_{name} has no schema, so no player knows of it. Add {name!r} to self._tools."
-        findings.append(Finding("tools", Severity.WARN, reason, {"tool": name}))
-    return findings
-
-
-def _parameters(name: str, parameters: Any, method: ToolMethod) -> list[Finding]:
-    parameters = parameters if isinstance(parameters, Mapping) else {}
-    properties = parameters.get("properties")
-    properties = properties if isinstance(properties, Mapping) else {}
-    listed = parameters.get("required")
-    required = {key for key in listed if isinstance(key, str)} if isinstance(listed, list) else None
-
-    def finding(severity: Severity, parameter: str, reason: str) -> Finding:
-        return Finding("tools", severity, reason, {"tool": name, "parameter": parameter})
-
-    found = []
-    for parameter in properties:
-        if parameter not in method.parameters and not method.open:
-            reason = (
-                f"the schema of tool {name!r} has a parameter {parameter!r} that tool_{name} does not take (it takes "
-                f"{', '.join(method.parameters) or 'none'}). Give both the same names."
-            )
-            found.append(finding(Severity.REFUSE, parameter, reason))
-    for parameter in method.required:
-        if parameter not in properties:
-            reason = (
-                f"tool_{name} needs {parameter!r}, which its schema does not name. Add it to the schema, or give it a "
-                "default."
-            )
-            found.append(finding(Severity.REFUSE, parameter, reason))
-        elif required is not None and parameter not in required:
-            reason = (
-                f'tool_{name} needs {parameter!r}, but the schema calls it optional. Add it to "required", or give it '
-                "a default."
-            )
-            found.append(finding(Severity.WARN, parameter, reason))
-    for parameter in sorted((required or set()) - set(properties)):
-        if parameter not in method.required:
-            reason = f'the schema of tool {name!r} requires {parameter!r} but does not describe it under "properties".'
-            found.append(finding(Severity.WARN, parameter, reason))
-    for parameter, note in method.annotations.items():
-        schema = properties.get(parameter)
-        kind = schema.get("type") if isinstance(schema, Mapping) else None
-        wanted = _JSON.get(note.split("[")[0].strip().lower())
-        if isinstance(kind, str) and wanted and kind != wanted and {kind, wanted} != {"integer", "number"}:
-            reason = (
-                f"parameter {parameter!r} of tool {name!r} is {kind} in the schema and {note} in the method. A player "
-                "sends what the schema says: use one type."
-            )
-            found.append(finding(Severity.WARN, parameter, reason))
-    return found
 
 
 # -- conditions -----------------------------------------------------------------------------------

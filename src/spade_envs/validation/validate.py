@@ -35,6 +35,7 @@ PROBES: tuple[Probe, ...] = (
     probes_contract.observation_size,
     probes_contract.tools,
     probes_reward.reward_range,
+    probes_reward.unfinished,
     probes_reward.malformed,
     probes_reward.know_nothing,
     probes_solution.solution,

@@ -122,6 +122,8 @@ def show(
     out.print(f"sha256   {record.id}")
     out.print(f"plays    {row['plays']} · win rate {_number(row['win_rate'])} · regret {_number(row['regret'])}")
     out.print(f"proven   {'yes: solution() earns the full return' if record.proven else 'no'}")
+    if record.allow:
+        out.print(f"opt-in   {shown(', '.join(record.allow))}")
     if record.parents:
         out.print("parents  " + ", ".join(parent[:8] for parent in record.parents))
     if record.document:

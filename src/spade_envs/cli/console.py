@@ -26,6 +26,9 @@ MemoryOption = Annotated[
     typer.Option("--memory", "-m", help="Folder of the memory. Default: $SPADE_HOME, else the user's data folder."),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for a program to read.")]
+AllowOption = Annotated[
+    list[str] | None, typer.Option("--allow", help="Opt-in module that the programs may import: numpy.")
+]
 ToolsOption = Annotated[
     str,
     typer.Option(
@@ -95,6 +98,19 @@ def check_isolation(level: str) -> Any:
     if level not in ("full", "wasi", "partial", "static"):
         raise ValueError(f"--isolation must be full, wasi, partial or static, got {level!r}")
     return level
+
+
+def opt_in(allow: list[str] | None) -> tuple[str, ...]:
+    """Return what ``--allow`` names, each once.
+
+    Raises:
+        ValueError: if it names anything but an opt-in module.
+    """
+    from spade_envs.sandbox.allowlist import OPTIONAL
+
+    if unknown := sorted(set(allow or ()) - set(OPTIONAL)):
+        raise ValueError(f"--allow takes {', '.join(sorted(OPTIONAL))}, got {', '.join(unknown)}")
+    return tuple(dict.fromkeys(allow or ()))
 
 
 def tools_mode(asked: str, model: Any) -> Any:

@@ -93,6 +93,8 @@ def doctor(as_json: JsonOption = False) -> None:
     for text in filter(None, (sandbox["error"], sandbox["advice"])):
         out.print(f"  {text}", markup=False)
     out.print(f"wasi         {sandbox['wasi']}", markup=False)
+    for name, version in sandbox["opt_in"].items():
+        out.print(f"opt-in       {name} {version}: --allow {name}; its memory errors are contained by the jail alone")
     out.print(f"memory       {shown(facts['memory']['folder'])} ({facts['memory']['environments']} environments)")
     out.print(
         "packages     " + ", ".join(f"{name} {version}" for name, version in facts["packages"].items() if version)

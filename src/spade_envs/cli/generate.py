@@ -20,11 +20,13 @@ from spade_envs.cli.cluster import (
     validators,
 )
 from spade_envs.cli.console import (
+    AllowOption,
     IsolationOption,
     JsonOption,
     MemoryOption,
     check_isolation,
     err,
+    opt_in,
     out,
     print_json,
     shown,
@@ -120,6 +122,7 @@ def generate(
     ray_workers: RayWorkersOption = None,
     ray_gpus: RayGpusOption = 0.0,
     licence: Annotated[str, typer.Option(help="Stored in the records.")] = "",
+    allow: AllowOption = None,
     log: Annotated[
         Path | None, typer.Option(help="JSON lines of every attempt. Default: attempts.jsonl in the memory.")
     ] = None,
@@ -163,7 +166,7 @@ def generate(
         sampling = dataclasses.replace(sampling, temperature=temperature)
     if max_tokens is not None:
         sampling = dataclasses.replace(sampling, max_tokens=max_tokens)
-    folder = memory or default_home()
+    folder, modules = memory or default_home(), opt_in(allow)
     log = log or folder / "attempts.jsonl"
     with Sandbox(minimum_isolation=check_isolation(isolation)) as sandbox:
         if dry_run:  # writes nothing, not even an empty memory
@@ -171,7 +174,7 @@ def generate(
                 Memory.open(folder, read_only=True) if (folder / "memory.sqlite").is_file() else nullcontext() as known
             ):
                 designer = Designer(
-                    prompt_set, known, sandbox, generator=model, max_turns=max_turns, licence=licence
+                    prompt_set, known, sandbox, generator=model, max_turns=max_turns, allow=modules, licence=licence
                 )  # fmt: skip
                 _print_prompt(preview(documents, designer, seed=seed))
             return
@@ -206,7 +209,8 @@ def generate(
         if hint_model is not None and not prompt_set.own_hint:
             hinter = load(hint_model, (hint_base_url or base_url) if hint_model.startswith("openai:") else None)
         designer = Designer(
-            prompt_set, store, sandbox, generator=model, max_turns=max_turns, licence=licence, cut=cut_for(chat)
+            prompt_set, store, sandbox, generator=model, max_turns=max_turns, allow=modules, licence=licence,
+            cut=cut_for(chat),
         )  # fmt: skip
         if ray:
             validator = validators(ray_address, ray_workers, check_isolation(isolation), designer.validation)

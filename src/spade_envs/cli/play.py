@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from spade_envs.cli.console import (
+    AllowOption,
     IsolationOption,
     JsonOption,
     MemoryOption,
     ToolsOption,
     check_isolation,
+    opt_in,
     out,
     print_json,
     shown,
@@ -94,6 +96,7 @@ def play(
     base_url: Annotated[str | None, typer.Option(help="Endpoint of an openai:… model.")] = None,
     temperature: Annotated[float, typer.Option(min=0, help="Sampling temperature of a model.")] = 0.6,
     tools: ToolsOption = "auto",
+    allow: AllowOption = None,
     isolation: IsolationOption = "full",
     as_json: JsonOption = False,
 ) -> None:
@@ -109,7 +112,7 @@ def play(
     from spade_envs.players import PLAYER_NAMES, scripted_player
     from spade_envs.sandbox import ProgramError, Sandbox
 
-    label, source, allow, stored_hint, max_turns = _find(target, memory)
+    label, source, modules, stored_hint, max_turns = _find(target, memory)
     scripted = agent in PLAYER_NAMES
     if not scripted and agent != "nano" and ":" not in agent:
         raise ValueError(f"no agent {agent!r}: expected {', '.join(PLAYER_NAMES)}, nano, hf:…, vllm:… or openai:…")
@@ -122,7 +125,7 @@ def play(
         config = replace(config, max_turns=max_turns)
     with Sandbox(minimum_isolation=check_isolation(isolation)) as sandbox:
         try:
-            program = sandbox.open(source, allow=allow)
+            program = sandbox.open(source, allow=(*modules, *opt_in(allow)))
         except ProgramError as error:
             raise ValueError(f"{label} cannot be loaded: {error}") from error
         text = stored_hint or (_own_hint(program, seed, label) if hint else "")

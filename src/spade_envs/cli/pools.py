@@ -12,11 +12,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from spade_envs.cli.console import (
+    AllowOption,
     IsolationOption,
     JsonOption,
     MemoryOption,
     check_isolation,
     err,
+    opt_in,
     out,
     print_json,
     progress,
@@ -27,9 +29,6 @@ if TYPE_CHECKING:
     from spade_envs.pools import ExportFilter, ExportSummary
 
 JobsOption = Annotated[int, typer.Option("--jobs", "-j", min=1, help="Programs validated at once.")]
-AllowOption = Annotated[
-    list[str] | None, typer.Option("--allow", help="Opt-in module that the programs may import: numpy.")
-]
 LicenceOption = Annotated[str, typer.Option(help="Licence of those for which none is given.")]
 GeneratorOption = Annotated[
     str, typer.Option(help="Model that wrote those for which none is given. Default: import:POOL.")
@@ -89,7 +88,7 @@ def import_pool(
 
     config = ValidationConfig() if prompts is None else validation_config(PromptSet.load(prompts))
     config = dataclasses.replace(config, require_proof=config.require_proof or require_proof)
-    modules = _modules(allow)
+    modules = opt_in(allow)
     folder = memory or default_home()
     tally, statuses, repeats = Tally(), Counter[str](), list[Outcome]()
     with ExitStack() as stack:
@@ -160,12 +159,6 @@ def pull(
         f"hf:{repository(name)}", memory, licence=licence, allow=allow, jobs=jobs, resume=resume, prompts=prompts,
         revision=revision, endpoint=endpoint, isolation=isolation, as_json=as_json,
     )  # fmt: skip
-
-
-def _modules(allow: list[str] | None) -> tuple[str, ...]:
-    if unknown := sorted(set(allow or ()) - {"numpy"}):
-        raise ValueError(f"--allow takes numpy, got {', '.join(unknown)}")
-    return tuple(dict.fromkeys(allow or ()))
 
 
 KindFilter = Annotated[str | None, typer.Option("--kind", help="Only this kind: game or tool_use.")]

@@ -9,7 +9,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from spade_envs.cli.console import IsolationOption, JsonOption, check_isolation, err, json_list, out, progress, shown
+from spade_envs.cli.console import (
+    AllowOption,
+    IsolationOption,
+    JsonOption,
+    check_isolation,
+    err,
+    json_list,
+    opt_in,
+    out,
+    progress,
+    shown,
+)
 
 if TYPE_CHECKING:
     from spade_envs.validation.fix_files import FileFix
@@ -19,7 +30,7 @@ if TYPE_CHECKING:
 
 def validate(
     paths: Annotated[list[Path], typer.Argument(help="Programs (.py, .json, .jsonl) or folders of them.")],
-    numpy: Annotated[bool, typer.Option("--allow-numpy", help="Let the programs import numpy.")] = False,
+    allow: AllowOption = None,
     require_proof: Annotated[bool, typer.Option(help="Refuse programs without a solution() that wins.")] = False,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Print every finding with its evidence.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print the table of reasons only.")] = False,
@@ -72,14 +83,14 @@ def validate(
         raise ValueError("--in-place is for --fix")
     if judge is None and (judge_refuses or base_url is not None):
         raise ValueError("--judge-refuses and --base-url are for --judge MODEL")
-    level, allow = check_isolation(isolation), ("numpy",) if numpy else ()
+    level, modules = check_isolation(isolation), opt_in(allow)
     config = ValidationConfig(require_proof=require_proof)
     total = count_sources(paths)
     tally, contradicted = Tally(), 0
     fixes: dict[str, FileFix] = {}  # of programs that are under way
     with ExitStack() as stack:
         log, reader = None, None
-        key = configuration_key(config, allow)
+        key = configuration_key(config, modules)
         if judge is not None:
             reader = _judge(judge, base_url, refuses=judge_refuses)
             stack.callback(reader.model.close)
@@ -104,7 +115,7 @@ def validate(
             find=fixed_source if fix else find_source,
             jobs=jobs,
             isolation=level,
-            allow=allow,
+            allow=modules,
             config=config,
             log=log,
             judge=reader,

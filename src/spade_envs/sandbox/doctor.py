@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import platform
 import sys
+from importlib.metadata import version
 from typing import Any
 
 from spade_envs.sandbox import landlock
+from spade_envs.sandbox.allowlist import OPTIONAL
 from spade_envs.sandbox.pool import Sandbox
 from spade_envs.sandbox.types import Limits, SandboxError
 from spade_envs.sandbox.wasi import runtime
@@ -17,8 +19,9 @@ def describe() -> dict[str, Any]:
 
     Keys: ``level`` ("full", "partial", "static", or "none" when no worker starts), ``layers`` (layer → "on" or the
     reason why it is off), ``missing`` (those that are off), ``wasi`` ("installed", or what is missing for isolation
-    under WebAssembly), ``error``, ``system``, ``kernel``, ``machine``,
-    ``landlock_abi``, ``python``, ``executable``, ``memory_mb`` (default limit of one program), ``advice``.
+    under WebAssembly), ``opt_in`` (modules that programs may be allowed, with their versions), ``error``, ``system``,
+    ``kernel``, ``machine``, ``landlock_abi``, ``python``, ``executable``, ``memory_mb`` (default limit of one program),
+    ``advice``.
     """
     level, layers, missing, error = "none", {}, {}, ""
     try:
@@ -33,6 +36,7 @@ def describe() -> dict[str, Any]:
         "layers": layers,
         "missing": missing,
         "wasi": runtime.missing() or "installed",
+        "opt_in": {name: version(name) for name in sorted(OPTIONAL)},
         "error": error,
         "system": platform.system(),
         "kernel": platform.release(),

@@ -13,7 +13,7 @@ _MAX_ALIKE = 4  # answers, or texts, that are remembered for one statement, or o
 _MAX_CANDIDATES = 3  # for one program
 _ROW = struct.Struct("<3q")  # seed, statement, answer
 _TABLES = (
-    "CREATE TABLE programs (id INTEGER PRIMARY KEY, name TEXT)",
+    "CREATE TABLE programs (id INTEGER PRIMARY KEY, name BLOB)",
     "CREATE TABLE answers (statement INTEGER, place INTEGER, answer INTEGER, seed INTEGER, program INTEGER, "
     "PRIMARY KEY (statement, place)) WITHOUT ROWID",
     "CREATE TABLE codes (code INTEGER, place INTEGER, program INTEGER, seeds BLOB, PRIMARY KEY (code, place)) "
@@ -45,7 +45,7 @@ class ContradictionIndex:
         seeds, code = _read(measures)
         if not seeds:
             return
-        program = self._tables.execute("INSERT INTO programs (name) VALUES (?)", (name,)).lastrowid
+        program = self._tables.execute("INSERT INTO programs (name) VALUES (?)", (_stored(name),)).lastrowid
         for seed, (statement, answer) in _clear(seeds).items():
             known = self._tables.execute("SELECT answer FROM answers WHERE statement = ?", (statement,)).fetchall()
             if len(known) < _MAX_ALIKE and (answer,) not in known:
@@ -65,22 +65,33 @@ class ContradictionIndex:
             rows = self._tables.execute(
                 "SELECT name, seed FROM answers JOIN programs ON programs.id = program "
                 "WHERE statement = ? AND answer != ? AND name != ? ORDER BY place",
-                (statement, answer, name),
+                (statement, answer, _stored(name)),
             )
-            for other, other_seed in rows:
+            for label, other_seed in rows:
+                other = _read_name(label)
                 found.setdefault(("answers", other), Candidate("answers", other, seed, other_seed))
         rows = self._tables.execute(
             "SELECT name, seeds FROM codes JOIN programs ON programs.id = program "
             "WHERE code = ? AND name != ? ORDER BY place",
-            (code, name),
+            (code, _stored(name)),
         )
-        for other, packed in rows:
+        for label, packed in rows:
+            other = _read_name(label)
             texts = {seed: (statement, answer) for seed, statement, answer in _ROW.iter_unpack(packed)}
             for seed in sorted(seeds.keys() & texts.keys()):
                 (statement, answer), (other_statement, other_answer) = seeds[seed], texts[seed]
                 if answer == other_answer and statement != other_statement:
                     found.setdefault(("statements", other), Candidate("statements", other, seed, seed))
         return list(found.values())[:_MAX_CANDIDATES]
+
+
+def _stored(name: str) -> bytes:
+    """A name as bytes: that of a file need not be valid Unicode."""
+    return name.encode("utf-8", "surrogatepass")
+
+
+def _read_name(stored: bytes) -> str:
+    return stored.decode("utf-8", "surrogatepass")
 
 
 def _read(measures: Mapping[str, Any]) -> tuple[_Seeds, int | None]:

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import random
+import re
 from itertools import count
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from spade_envs.sandbox import Sandbox
 from spade_envs.validation import Severity, ValidationConfig, validate
+from spade_envs.validation.occurrence import _places, bounded
 from spade_envs.validation.validate import _with_hidden_seeds
 
 SORT = '''
@@ -68,3 +72,11 @@ def test_a_full_reward_ends_the_episode(ended: str, warned: bool, sandbox: Sandb
     report = validate(GOAL.format(ended=ended), sandbox=sandbox)
     found = [finding for finding in report.findings if "End the episode when the goal is met" in finding.reason]
     assert [(finding.probe, finding.severity) for finding in found] == [("reward", Severity.WARN)] * warned
+
+
+TEXT = st.text("ab1_-. é²/", max_size=12).map(lambda text: " ".join(text.split()))
+
+
+@given(TEXT.filter(bool).map(lambda text: text[:3].strip()), TEXT)
+def test_places_are_those_of_the_pattern(needle: str, hay: str) -> None:
+    assert list(_places(needle, hay)) == [match.span() for match in re.finditer(bounded(needle), hay)]

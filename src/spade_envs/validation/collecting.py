@@ -45,7 +45,7 @@ def collect(
         _play_solutions(evidence)
         _play_know_nothing(evidence)
         _confirm(evidence)
-        _look_closer(evidence)
+        _look_for_leaks(evidence)
         _try_malformed(evidence)
         chosen = _traces(evidence)
         questions = [name for name, has in (("hint", info.has_hint), ("solution", info.has_solution)) if has]
@@ -238,9 +238,10 @@ def _confirm(evidence: Evidence) -> None:
         evidence.runner.play(pairs, config.max_steps)
 
 
-def _look_closer(evidence: Evidence) -> None:
-    """Look at many more seeds where an answer seems to be given away: two sorted numbers may stand there by chance."""
-    if not any(finding.severity is Severity.REFUSE for finding in (*leak(evidence), *leaks(evidence))):
+def _look_for_leaks(evidence: Evidence) -> None:
+    """Look for answers that are given away; on many more seeds where there seem to be, as they may stand by chance."""
+    evidence.leaks = [*leak(evidence), *leaks(evidence)]
+    if not any(finding.severity is Severity.REFUSE for finding in evidence.leaks):
         return
     session, asked = evidence.runner.new_session(), _asked(evidence)
     operations = [Operation("make", session, {})]
@@ -251,6 +252,7 @@ def _look_closer(evidence: Evidence) -> None:
     for index, seed in enumerate(seeds):
         answers = dict(zip(asked, outcomes[index * len(asked) : (index + 1) * len(asked)], strict=True))
         evidence.further.append(_read_survey(seed, answers))
+    evidence.leaks = [*leak(evidence), *leaks(evidence)]
 
 
 def _try_malformed(evidence: Evidence) -> None:

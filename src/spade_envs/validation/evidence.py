@@ -9,6 +9,7 @@ from typing import Any
 from spade_envs.record import WIN_RETURN
 from spade_envs.sandbox.types import Outcome, ProgramError, ProgramInfo
 from spade_envs.validation.config import ValidationConfig
+from spade_envs.validation.finding import Finding
 from spade_envs.validation.policies import KnowNothing
 from spade_envs.validation.replay import Replays
 from spade_envs.validation.rollout import Rollout, Runner
@@ -51,6 +52,7 @@ class Evidence:
     solution_plays: dict[int, list[Rollout]] = field(default_factory=dict)  # seed -> attempts, the best one first
     known_nothing: dict[str, tuple[KnowNothing, list[Rollout]]] = field(default_factory=dict)
     malformed: list[Malformed] = field(default_factory=list)
+    leaks: list[Finding] = field(default_factory=list)  # answers that are given away at the start, or by a wrong try
     replays: Replays = field(default_factory=Replays)
     complete: bool = False
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Literal
 
 Occurrence = Literal["none", "element", "span", "lone", "labelled", "equal"]
@@ -22,7 +22,10 @@ _LABEL = (
     r"\b(?:answer|solution|secret(?:\s\w+)?|expected(?:\s\w+)?|correct(?:\s\w+)?|hidden(?:\s\w+)?|password|passcode|key\sis)"
     r"[\"']?\s*(?:is|was|are|=|:|->|→)?\s*[\"'`(\[]*"
 )
-_STRONG_LABEL = _LABEL.replace("(?:is|was|are|=|:|->|→)?", "(?:is|was|are|=|:|->|→)")
+_LABELLED = re.compile(_LABEL.replace("(?:is|was|are|=|:|->|→)?", "(?:is|was|are|=|:|->|→)") + r"\Z", re.IGNORECASE)
+_LABEL_SPAN = 200  # characters before an answer in which its label begins
+_LISTING = re.compile(r"\s*(?:/|\||,\s*\w+\s*(?:,|or\b)|or\b)")
+"""After an option: "answer: yes/no" and "the answer is a, b or c" label nothing."""
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?\Z")
 _TOKEN = re.compile(r"-?\d+(?:\.\d+)?|[A-Za-z]+")
 
@@ -50,17 +53,34 @@ def occurrence(answer: str, text: str) -> Occurrence:
         return "equal"
     if needle not in hay:  # saves compiling a pattern of its own for most answers
         return "none"
-    pattern = bounded(needle)
-    matches = list(re.finditer(pattern, hay))
-    if not matches:
+    places = list(_places(needle, hay))
+    if not places:
         return "none"
-    # "answer: yes/no" and "the answer is a, b or c" list options
-    listing = r"\s*(?:/|\||,\s*\w+\s*(?:,|or\b)|or\b)"
-    if re.search(_STRONG_LABEL + pattern + rf"(?!{listing})", hay, re.IGNORECASE):
+    if any(_LABELLED.search(hay, max(0, a - _LABEL_SPAN), a) and not _LISTING.match(hay, b) for a, b in places):
         return "labelled"
     if len(_TOKEN.findall(needle)) <= 1:
-        return _single(needle, hay, len(matches))
-    return _several(needle, hay, matches[0].span())
+        return _single(needle, hay, len(places))
+    return _several(needle, hay, places[0])
+
+
+def _places(needle: str, hay: str) -> Iterator[tuple[int, int]]:
+    """Where :func:`bounded` would match, without compiling a pattern for each answer."""
+    first, last = needle[0], needle[-1]
+    start = hay.find(needle)
+    while start >= 0:
+        end = start + len(needle)
+        before, after = hay[max(0, start - 1) : start], hay[end : end + 1]
+        open_left = before in (".", "-") or _in_word(before) if first.isalnum() else first == "-" and _in_word(before)
+        decimals = after == "." and hay[end + 1 : end + 2].isdecimal()
+        if (before and open_left) or (last.isalnum() and (_in_word(after) or decimals)):
+            start = hay.find(needle, start + 1)
+        else:
+            yield start, end
+            start = hay.find(needle, end)
+
+
+def _in_word(character: str) -> bool:
+    return character.isalnum() or character == "_"
 
 
 def _squash(text: str) -> str:

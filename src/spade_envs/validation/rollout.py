@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from spade_envs.returns import episode_return
+from spade_envs.returns import clip_reward, episode_return
 from spade_envs.sandbox import Program
 from spade_envs.sandbox.types import (
     Operation,
@@ -77,8 +77,11 @@ class Rollout:
 
     def return_(self, config: ValidationConfig) -> float:
         """The episode's return in [-1, 1]; 0 if the program raised or never terminated."""
-        if self.error is not None:
+        if self.error is not None or not self.turns:
             return 0.0
+        if config.return_mode == "final":  # asked for often
+            last = self.turns[-1]
+            return clip_reward(last.reward) if last.terminated else 0.0
         return episode_return(self.rewards, self.terminated, config.return_mode, config.discount)
 
     def trace(self) -> list[Turn]:

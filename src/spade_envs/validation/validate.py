@@ -11,7 +11,6 @@ from spade_envs.sandbox import Program, ProgramError, Sandbox
 from spade_envs.validation import (
     probes_contract,
     probes_information,
-    probes_leak,
     probes_replay,
     probes_reward,
     probes_seeds,
@@ -42,9 +41,8 @@ PROBES: tuple[Probe, ...] = (
     probes_reward.variance,
     probes_seeds.bimodal,
     probes_information.secrets,
-    probes_information.leak,
     probes_information.hint,
-    probes_leak.leaks,
+    lambda evidence: evidence.leaks,  # looked for while evidence was collected: it takes more of it
 )
 """Probes over complete evidence; contract and resources are asked first and always."""
 

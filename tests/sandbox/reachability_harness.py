@@ -14,6 +14,7 @@ import types
 from spade_envs.sandbox import guards, loader, modules
 from spade_envs.sandbox.allowlist import importable
 from spade_envs.sandbox.names import GUARDED_ATTRIBUTES, attribute_refusal, is_private
+from spade_envs.sandbox.policy import compile_program
 
 SOURCE = """
 import queue, io, csv, difflib, uuid, array, struct, zlib, calendar, pprint, logging, unicodedata, numbers, types
@@ -211,7 +212,7 @@ if __name__ == "__main__":
     loader.warm()
     loader.harden()
     namespace = loader.make_namespace()
-    exec(loader.compile_program(SOURCE), namespace)
+    exec(compile_program(SOURCE), namespace)
     own, foreign, provided = (namespace.pop(name) for name in ("OWN", "FOREIGN", "__builtins__"))
     for name, value in [*namespace.items(), *provided.items()]:
         if not name.startswith("_"):

@@ -243,6 +243,12 @@ def replace_type(real: type, substitute: Any) -> None:
     _replaced_types[real] = substitute
 
 
+def keep_type(kind: Any) -> None:
+    """Let ``type(x)`` give the class ``kind`` itself, which may not be derived from."""
+    if isinstance(kind, type) and not issubclass(type(kind), _StandInMeta):
+        _replaced_types[kind] = kind
+
+
 def type_of(value: Any) -> Any:
     """``type(value)``, or a stand-in of the same name for classes that are not handed out.
 
@@ -300,6 +306,8 @@ def _is_alias(value: Any) -> bool:
 
 
 def _check_numpy(value: Any, name: str) -> None:
+    if type(value) is super:
+        value = _receiver_of(value)
     kind = value if isinstance(value, type) else type(value)
     if not any(base.__module__.partition(".")[0] == "numpy" for base in type.mro(kind)):
         return

@@ -70,10 +70,13 @@ def _reconstruct(
     """``copy._reconstruct`` that makes objects of the same class only and sets plain names only.
 
     Everything is checked after it was deep-copied: a program may pass a ``memo`` that puts anything in its place.
+    What numpy's objects are made of cannot be checked (a data type's state says where pointers are): it is copied with
+    a memo of its own.
     """
+    inner = {} if type(x).__module__.partition(".")[0] == "numpy" and memo is not None else memo
 
     def copied(value: Any) -> Any:
-        return value if memo is None else deepcopy(value, memo)
+        return value if inner is None else deepcopy(value, inner)
 
     by_name = function is builtins.getattr
     made = (guards.safe_getattr if by_name else function)(*[copied(value) for value in args])

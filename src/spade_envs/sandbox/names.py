@@ -70,7 +70,7 @@ GUARDED_ATTRIBUTES = frozenset({"format", "format_map", "obj", "__class__", "__i
 
 NUMPY_GUARDED = _words(
     "tofile dump dumps ctypes data base view resize setflags setfield getfield newbyteorder bit_generator "
-    "byteswap fromfile memmap"
+    "byteswap fromfile memmap set_state"
 )
 """Attributes resolved at run time as well when a program may use numpy: some reach memory or files."""
 

@@ -14,7 +14,7 @@ from typing import Any, ClassVar, NoReturn
 
 from . import guards
 from .guards import Refused, check_attribute_name, own, safe_getattr, writable_type
-from .names import PROGRAM_MODULE, attribute_refusal, is_private
+from .names import GUARDED_ATTRIBUTES, PROGRAM_MODULE, attribute_refusal, is_private
 
 # -- operator, functools ------------------------------------------------------------------------------
 
@@ -83,6 +83,8 @@ def final(target: Any) -> Any:
 
 def contextmanager(function: Any) -> Any:
     """``contextlib.contextmanager``, which copies all attributes of the function (of a class, its raw descriptors)."""
+    if not callable(function):
+        raise Refused(f"contextmanager decorates a generator function, not a {type(function).__name__} object")
     return contextlib.contextmanager(_defined_here(function))
 
 
@@ -116,18 +118,22 @@ def dataclass(cls: Any = None, /, **options: Any) -> Any:
 
 
 def _keep_to_own(made: type, written: Any) -> None:
-    """Let generated methods read private fields of the program's own objects only: they can be called on any."""
-    if not any(is_private(item.name) for item in dataclasses.fields(made)):
+    """Let generated methods read private and guarded fields of instances only: they can be called on anything."""
+    if not any(is_private(item.name) or item.name in GUARDED_ATTRIBUTES for item in dataclasses.fields(made)):
         return
     for name in ("__repr__", "__eq__", "__lt__", "__le__", "__gt__", "__ge__", "__hash__"):
         method = vars(made).get(name)
         if type(method) is types.FunctionType and method is not written.get(name):
-            setattr(made, name, _checked_receiver(method))
+            setattr(made, name, _checked_receiver(method, made))
 
 
-def _checked_receiver(method: Any) -> Any:
+def _checked_receiver(method: Any, made: type) -> Any:
     def checked(self: Any, /, *others: Any) -> Any:
-        return method(own(self), *others)
+        if not issubclass(type(self), made):
+            raise Refused(
+                f"{made.__name__}.{method.__name__} needs a {made.__name__}, not a {type(self).__name__} object"
+            )
+        return method(self, *others)
 
     checked.__name__, checked.__qualname__, checked.__doc__ = method.__name__, method.__qualname__, method.__doc__
     return checked

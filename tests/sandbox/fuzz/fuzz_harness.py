@@ -1,13 +1,14 @@
 """Run as a script: run batches of programs with the real guards, each batch in a jailed child, and report what got out.
 
-    python fuzz_harness.py [WEAKENING]
+    python fuzz_harness.py [--numpy] [WEAKENING]
 
 Reads one JSON list of programs (lists of fragments) per line and writes one JSON list of findings per line. A weakening
-takes one guard away first (:mod:`weakenings`). A finding is a forbidden event (audit hook), a forbidden object within
-reach of the program afterwards, text of the canary's secret, a change of something that is not the program's own, or
-the death of the child.
+takes one guard away first (:mod:`weakenings`); with ``--numpy`` the programs have opted in to numpy. A finding is a
+forbidden event (audit hook), a forbidden object within reach of the program afterwards, text of the canary's secret, a
+change of something that is not the program's own, or the death of the child.
 """
 
+# ruff: noqa: SIM905 - lists as text
 import contextlib
 import functools
 import json
@@ -18,11 +19,12 @@ import types
 from collections.abc import Iterator
 
 import weakenings
-from attack_grammar import PRELUDE
+from attack_targets import NUMPY_PRELUDE, PRELUDE
 
 from spade_envs.sandbox import guards, jail, loader, policy
-from spade_envs.sandbox.names import attribute_refusal
+from spade_envs.sandbox.names import METACLASS_PRIVATES, attribute_refusal
 
+ALLOW = frozenset({"numpy"} if "--numpy" in sys.argv else ())
 TOKEN = "canary-7f3a91"
 SECONDS = 0.5
 canary = types.ModuleType("canary")
@@ -44,25 +46,10 @@ failed = AttributeError("failed", name="x", obj=Secret())
 GIVEN = {name: getattr(canary, name) for name in ("keeper", "Keeper", "helper", "failed")}
 
 # -- what must not happen ---------------------------------------------------------------------------
-FORBIDDEN_EVENTS = [
-    "open",
-    "os.",
-    "socket.",
-    "subprocess.",
-    "ctypes.",
-    "marshal.",
-    "pickle.",
-    "code.__new__",
-    "function.__new__",
-    "sys._getframe",
-    "sys.set",
-    "sys._current",
-    "gc.",
-    "shutil.",
-    "glob.",
-    "tempfile.",
-    "import",
-]
+FORBIDDEN_EVENTS = """
+open os. socket. subprocess. ctypes. marshal. pickle. code.__new__ function.__new__ sys._getframe sys.set
+sys._current gc. shutil. glob. tempfile. import
+""".split()
 INTROSPECTION = ("object.__getattr__", "object.__setattr__", "object.__delattr__", "exec", "compile")
 NEAR = ("<environment>", "guards.py", "wrappers.py", "hardening.py", "copy.py", "string.py")
 events: list[str] = []
@@ -107,24 +94,10 @@ import enum  # noqa: E402
 from abc import ABCMeta  # noqa: E402
 
 KINDS = (types.ModuleType, types.FrameType, types.CodeType, canary.Secret)
-NAMED = [
-    "eval",
-    "exec",
-    "open",
-    "compile",
-    "__import__",
-    "globals",
-    "locals",
-    "vars",
-    "dir",
-    "input",
-    "getattr",
-    "setattr",
-    "delattr",
-    "memoryview",
-    "breakpoint",
-    "__build_class__",
-]
+NAMED = """
+eval exec open compile __import__ globals locals vars dir input getattr setattr delattr memoryview breakpoint
+__build_class__
+""".split()
 OBJECTS = {id(getattr(builtins, name)): name for name in NAMED} | {
     id(value): name
     for value, name in (
@@ -142,6 +115,11 @@ OBJECTS = {id(getattr(builtins, name)): name for name in NAMED} | {
         (copy.__dict__, "the namespace of copy"),
     )
 }
+RAW = (classmethod, staticmethod, property, types.DynamicClassAttribute)
+LIBRARY_STATE = set(
+    "__orig_class__ __notes__ __objclass__ _name_ _value_ __name__ __qualname__ __doc__ __isabstractmethod__".split()
+)
+"""What library code itself puts on a program's objects, and nothing trusts."""
 OWN_FUNCTION = types.FunctionType
 LIMIT = 4000
 
@@ -163,14 +141,47 @@ def forbidden(value: object) -> str | None:
             return "str.format, unguarded"
         if value.__name__ in ("__subclasses__", "__new__", "__reduce__", "__reduce_ex__", "mro", "__dir__"):
             return value.__name__
+    if isinstance(value, types.SimpleNamespace) or (
+        type(value).__module__ == "environment" and not isinstance(value, RAW)
+    ):
+        held = getattr(value, "__dict__", {})
+        if type(held) is dict and any(attribute_refusal(str(name), reading=False) for name in {*held} - LIBRARY_STATE):
+            return "an object with a special method of its own"
+    if isinstance(value, types.FunctionType):
+        wrapped = vars(value).get("__wrapped__", value)
+        if wrapped is not value and getattr(wrapped, "__module__", None) != "environment":
+            return "a function with the attributes of something else"
     if type(value) is dict and any(value is vars(module) for module in list(sys.modules.values())):
         return "a namespace"
     if type(value) is types.MappingProxyType and "__module__" in value and value["__module__"] != "environment":
         return "the namespace of a class"
-    if type(value) is types.MethodType and value.__name__ == "_randbelow":
+    if type(value) is types.MethodType and value.__func__.__name__ in {"_randbelow", *METACLASS_PRIVATES}:
         return "a private method"
+    if isinstance(value, types.DynamicClassAttribute):
+        return "a raw descriptor"
+    if ALLOW:
+        return reinterpreted(value)
     if isinstance(value, str) and TOKEN in str.__str__(value):
         return "text of the secret"
+    return None
+
+
+def reinterpreted(value: object) -> str | None:
+    """Why a thing of numpy's is a way to raw memory, or None."""
+    import numpy as np
+
+    if (
+        isinstance(value, np.dtype)
+        and value.fields
+        and value.hasobject != any(f[0].hasobject for f in value.fields.values())
+    ):
+        return "numpy: a forged data type"
+    if value is np.ndarray or (isinstance(value, type) and issubclass(value, np.dtype)):
+        return "numpy: a constructor"
+    if isinstance(value, type) and value.__module__ == "environment" and issubclass(value, np.generic | np.ndindex):
+        return "numpy: a class derived"
+    if type(value).__name__ in ("nditer", "memoryview", "_ctypes", "PyCapsule", "MT19937", "PCG64"):
+        return f"numpy: {type(value).__name__}"
     return None
 
 
@@ -188,7 +199,8 @@ def parts(value: object) -> Iterator[object]:
         yield from set.__iter__(value)
     if issubclass(kind, type) and value.__module__ == "environment":
         for name, item in type.__getattribute__(value, "__dict__").items():
-            if not attribute_refusal(name, reading=True) or name in ("__slots__", "__match_args__"):
+            readable = not attribute_refusal(name, reading=True) and not isinstance(item, RAW)
+            if readable or name in ("__slots__", "__match_args__"):
                 yield item
     elif kind is OWN_FUNCTION and value.__globals__.get("__name__") == "environment":
         yield from value.__defaults__ or ()
@@ -199,6 +211,8 @@ def parts(value: object) -> Iterator[object]:
         if issubclass(kind, BaseException):
             yield from tuple.__iter__(value.args)
             yield str.__str__(value.args[0]) if value.args and isinstance(value.args[0], str) else ""
+    elif ALLOW and kind.__module__ == "numpy" and getattr(getattr(value, "dtype", None), "kind", "") == "O":
+        yield from value.ravel().tolist()
     elif kind is functools.partial:
         yield value.func
         yield from value.args
@@ -256,13 +270,13 @@ def changed(watched: list[object], before: list[dict[str, int]]) -> str | None:
 # -- running ------------------------------------------------------------------------------------------
 def accepted(fragments: list[str]) -> str:
     """The source of the fragments that the policy lets through."""
-    kept_fragments = [text for text in fragments if not policy.check(text)]
+    kept_fragments = [text for text in fragments if not policy.check(text, ALLOW)]
     tried = []
     for text in kept_fragments:
         block = "\n".join("    " + line for line in text.split("\n"))
         attempt = f"try:\n{block}\nexcept Exception as failure: OUT.append(str(failure))\n"
-        tried.append(attempt if not policy.check(attempt) else text + "\n")
-    return PRELUDE + "".join(tried)
+        tried.append(attempt if not policy.check(attempt, ALLOW) else text + "\n")
+    return PRELUDE + (NUMPY_PRELUDE if ALLOW else "") + "".join(tried)
 
 
 def run(fragments: list[str], watched: list[object]) -> str | None:
@@ -270,10 +284,10 @@ def run(fragments: list[str], watched: list[object]) -> str | None:
     global armed
     source = accepted(fragments)
     try:
-        code = policy.compile_program(source)
+        code = policy.compile_program(source, ALLOW)
     except policy.PolicyViolation as refusal:
         return f"fragments accepted alone are refused together: {refusal}" if "binding" in str(refusal) else None
-    namespace = loader.make_namespace() | GIVEN | {"ast_node": loader_node, "sys_stream": loader_stream}
+    namespace = loader.make_namespace(ALLOW) | GIVEN | {"ast_node": loader_node, "sys_stream": loader_stream}
     loader_names.clear()
     loader_names.update(namespace)
     loader_names.pop("OUT", None)
@@ -334,7 +348,7 @@ def serve(batch: list[list[str]]) -> list[str | None]:
 def watch() -> list[object]:
     """Classes and objects that a program can reach and must not change."""
     loader.make_namespace()
-    found: list[object] = [canary.keeper, canary.Keeper, canary.helper]
+    found: list[object] = [canary.keeper, canary.Keeper, canary.helper, builtins]
     for base in guards._BASES:
         if not issubclass(base, BaseException) and isinstance(vars(base), types.MappingProxyType):
             found.append(base)
@@ -342,11 +356,12 @@ def watch() -> list[object]:
 
 
 if __name__ == "__main__":
-    loader.warm()
+    loader.warm(ALLOW)
     loader.harden()
-    if len(sys.argv) > 1:
-        weakenings.apply(sys.argv[1])
-    loader.make_namespace()
+    planted = [argument for argument in sys.argv[1:] if not argument.startswith("-")]
+    for hole in planted:
+        weakenings.apply(hole)
+    loader.make_namespace(ALLOW)
     jail.warm()
     WATCHED = watch()
     loader_node = __import__("ast").parse("1 + 1")

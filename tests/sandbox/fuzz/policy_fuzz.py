@@ -20,8 +20,9 @@ from attack_grammar import Grammar  # noqa: E402
 class Harness:
     """The process that runs programs, with one hole planted if asked to."""
 
-    def __init__(self, weakening: str | None = None) -> None:
-        command = [sys.executable, str(HERE / "fuzz_harness.py"), *([weakening] if weakening else [])]
+    def __init__(self, weakening: str | None = None, numpy: bool = False) -> None:
+        options = [*(["--numpy"] if numpy else []), *([weakening] if weakening else [])]
+        command = [sys.executable, str(HERE / "fuzz_harness.py"), *options]
         environment = {**os.environ, "PYTHONHASHSEED": "0"}
         self.process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
@@ -50,10 +51,11 @@ class Harness:
         return program
 
 
-def hunt(weakening: str, seed: int, budget: int, batch: int = 20) -> str | None:
-    """The first finding with one hole planted, among ``budget`` programs."""
-    grammar = Grammar(Random(seed))
-    with Harness(weakening) as harness:
+def hunt(weakening: str | None, seed: int, budget: int, numpy: bool = False, batch: int = 20) -> str | None:
+    """The first finding with one hole planted (or none), among ``budget`` programs."""
+    numpy = numpy or "numpy" in (weakening or "")
+    grammar = Grammar(Random(seed), numpy)
+    with Harness(weakening, numpy) as harness:
         for _ in range(0, budget, batch):
             for wrong in harness.run([grammar.program() for _ in range(batch)]):
                 if wrong:
@@ -67,11 +69,12 @@ def main() -> int:
     arguments.add_argument("--programs", type=int, default=1000)
     arguments.add_argument("--seed", type=int, default=0)
     arguments.add_argument("--batch", type=int, default=25)
+    arguments.add_argument("--numpy", action="store_true", help="programs that opted in to numpy")
     arguments.add_argument("--weaken", help="plant a hole (see weakenings.py)")
     chosen = arguments.parse_args()
-    grammar = Grammar(Random(chosen.seed))
+    grammar = Grammar(Random(chosen.seed), chosen.numpy)
     found: dict[str, list[str]] = {}
-    with Harness(chosen.weaken) as harness:
+    with Harness(chosen.weaken, chosen.numpy) as harness:
         done = 0
         while done < chosen.programs:
             batch = [grammar.program() for _ in range(chosen.batch)]

@@ -5,18 +5,9 @@ from attack_grammar import Grammar
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from policy_fuzz import Harness, hunt
+from weakenings import WEAKENINGS
 
 FOUND_WITHIN = 400
-PLANTED = (
-    "__globals__ may be read",
-    "everything is the program's own",
-    "getattr is not guarded",
-    "format is not guarded",
-    "receivers are not checked",
-    "type gives metaclasses",
-    "any base",
-    "patterns are not checked",
-)
 
 
 @pytest.fixture(scope="module")
@@ -39,6 +30,10 @@ def test_programs_reach_nothing(harness, randoms):
     assert not found
 
 
-@pytest.mark.parametrize("weakening", PLANTED)
+def test_programs_with_numpy_reach_nothing():
+    assert hunt(None, seed=1, budget=100, numpy=True) is None
+
+
+@pytest.mark.parametrize("weakening", WEAKENINGS)
 def test_planted_holes_are_found(weakening):
     assert hunt(weakening, seed=0, budget=FOUND_WITHIN) is not None

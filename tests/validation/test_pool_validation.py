@@ -54,6 +54,16 @@ def test_contradictions_are_found_across_the_pool() -> None:
     assert verdicts[1].contradictions[0].evidence["other"] == "a"
 
 
+def test_contradictions_are_not_tried_again_when_a_run_goes_on(tmp_path: Path) -> None:
+    pool = [("a", LARGEST), ("b", SMALLEST)]
+    with open_log(tmp_path / "reports.jsonl") as log:
+        first = list(run(pool, log=log))
+    with open_log(tmp_path / "reports.jsonl") as log:  # nothing is looked up, so nothing can be run
+        again = list(validate_pool(pool, find={}.__getitem__, config=QUICK, log=log))
+    assert [verdict.report for verdict in again] == [verdict.report for verdict in first]
+    assert len(again[1].contradictions) == 1
+
+
 def test_sources_are_read_as_they_are_needed() -> None:
     read = []
 

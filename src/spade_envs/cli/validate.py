@@ -161,7 +161,7 @@ def _print(verdict: Verdict, mended: FileFix | None, *, verbose: bool, quiet: bo
     if not quiet:
         out.print(shown(render.one_line(verdict.report, verdict.label)))
     if not verbose:
-        for finding in verdict.contradictions:
+        for finding in () if quiet else verdict.contradictions:
             out.print(f"    {finding.severity:6} {finding.probe}: {shown(finding.reason)}")
         return
     for finding in verdict.report.findings:

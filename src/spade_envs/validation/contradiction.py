@@ -110,6 +110,12 @@ def confirm(
             program.close()
 
 
+def same_pair(finding: Finding, candidate: Candidate) -> bool:
+    """Whether a finding of :func:`confirm` is that on ``candidate``."""
+    told = (finding.evidence.get(name) for name in ("kind", "other", "seed", "other_seed"))
+    return tuple(told) == (candidate.kind, candidate.other, candidate.seed, candidate.other_seed)
+
+
 def _answers(
     candidate: Candidate,
     mine: tuple[str, list[str]],

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from spade_envs.sandbox import Sandbox
 from spade_envs.sandbox.types import IsolationLevel
 from spade_envs.validation.config import ValidationConfig
-from spade_envs.validation.contradiction import PROBE, confirm
+from spade_envs.validation.contradiction import PROBE, confirm, same_pair
 from spade_envs.validation.contradiction_index import ContradictionIndex
 from spade_envs.validation.finding import Finding, Report
 from spade_envs.validation.judge import Judge
@@ -76,8 +76,11 @@ def validate_pool(
             report = known or new
             assert report is not None
             findings = [finding for finding in report.findings if finding.probe != PROBE]
+            tried = [finding for finding in known.findings if finding.probe == PROBE] if known else []
             for candidate in index.candidates(label, report.measures) if report.admitted else ():
-                found = confirm(candidate, source, find(candidate.other), sandbox=sandbox, allow=allow, config=config)
+                found = next((finding for finding in tried if same_pair(finding, candidate)), None) or confirm(
+                    candidate, source, find(candidate.other), sandbox=sandbox, allow=allow, config=config
+                )
                 findings += [found] if found else []
             report = dataclasses.replace(report, findings=tuple(findings))
             if report.admitted:

@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from . import guards
+from .names import PROGRAM_MODULE, is_private
 
 
 def harden() -> None:
@@ -71,8 +72,10 @@ def _reconstruct(
 
     Everything is checked after it was deep-copied: a program may pass a ``memo`` that puts anything in its place.
     What numpy's objects are made of cannot be checked (a data type's state says where pointers are): it is copied with
-    a memo of its own.
+    a memo of its own. So are private attributes of what is not the program's: a memo keeps what went through it.
     """
+    if memo is not None and type(memo) is not dict:
+        raise guards.Refused(f"the memo of a copy must be a dict, not a {type(memo).__name__} object")
     inner = {} if type(x).__module__.partition(".")[0] == "numpy" and memo is not None else memo
 
     def copied(value: Any) -> Any:
@@ -85,7 +88,19 @@ def _reconstruct(
     if memo is not None:
         memo[id(x)] = made
     if state is not None:
-        _set_state(made, copied(state))
+        own = type(x).__module__ == PROGRAM_MODULE
+
+        def part(names: Any) -> Any:
+            """The attributes, copied without showing the dict itself (the object's own one) to the memo."""
+            if memo is None or type(names) is not dict:
+                return copied(names)
+            return {
+                copied(name): copied(value) if own or not _is_private(name) else deepcopy(value, {})
+                for name, value in names.items()
+            }
+
+        paired = type(state) is tuple and len(state) == 2
+        _set_state(made, (part(state[0]), part(state[1])) if paired else part(state))
     for item in items or ():
         made.append(copied(item))
     for key, value in pairs or ():
@@ -109,6 +124,10 @@ def _set_state(made: Any, state: Any) -> None:
         made.__dict__.update(parts[0])
     for name, value in (parts[1] or {}).items() if len(parts) == 2 else ():
         setattr(made, name, value)
+
+
+def _is_private(name: Any) -> bool:
+    return isinstance(name, str) and is_private(name)
 
 
 def _check_state_name(name: Any) -> None:

@@ -108,6 +108,8 @@ def dataclass(cls: Any = None, /, **options: Any) -> Any:
             check_attribute_name(name, reading=False)
             if not name.isidentifier():
                 raise Refused(f"dataclass field {name!r} must be a plain name")
+            if name in GUARDED_ATTRIBUTES and issubclass(target, str | BaseException):  # asdict would read the base's
+                raise Refused(f"dataclass field {name!r} hides a method of the base; choose another name")
         written = dict(vars(target))
         made = dataclasses.dataclass(own(target), **options)
         guards.own_classes.add(made)

@@ -92,8 +92,8 @@ class Grammar:
         value = self.pick(targets.VALUES)
         if means is templates.COPIES:
             name, value = self.pick(targets.COPY_NAMES), self.pick(targets.COPY_VALUES)
-        elif means is templates.IN_PLACE and self.random.randint(0, 1):
-            name = self.pick(targets.IN_PLACE_NAMES)
+        elif means in (templates.IN_PLACE, templates.FIELDS) and self.random.randint(0, 1):
+            name = self.pick(targets.GUARDED_NAMES)
         elif "{v}" in template and self.random.randint(0, 1):
             name = self.pick(("public", "_hidden"))
         text = self.text(name)

@@ -37,8 +37,8 @@ class Memo:
     def get(self, key, default=None):
         self.seen += 1
         return self.script[self.seen % len(self.script)] or default
-    def __setitem__(self, key, value): pass
-    def __getitem__(self, key): return []
+    def __setitem__(self, key, value): OUT.append(value)
+    def __getitem__(self, key): return OUT
 plain, caught = Plain(), Caught()
 with caught: 1 / 0
 """
@@ -199,7 +199,7 @@ COPY_VALUES = (
     "Keeper",
     "OUT.append",
 )
-IN_PLACE_NAMES = "format format_map obj __class__ __init__ _hidden public".split()
+GUARDED_NAMES = "format format_map obj __class__ __init__ _hidden public".split()
 ENUM_NAMES = "_create_ _convert_ _new_member_ _find_new_ _get_mixins_ _member_map_ _add_member_".split()
 CODE = (
     "'x:{len.__self__.open(chr(47)):s}'",

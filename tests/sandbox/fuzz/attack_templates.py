@@ -134,6 +134,8 @@ PATTERNS = (
     "match {t}:\n    case type({n}=c): OUT.append(c)\n    case object({n}=c): OUT.append(c)",
 )
 FIELDS = (
+    "@dataclass(init=False)\nclass D{i}(str):\n    {n}: Any\nOUT.append(asdict(D{i}('{{0._hidden}}')))",
+    "@dataclass(init=False)\nclass D{i}(type({t})):\n    {n}: Any\nOUT.append(asdict(D{i}()))",
     "@dataclass\nclass D{i}:\n    {n}: Any = 1\nOUT.append(D{i}.__repr__({t}))",
     "@dataclass\nclass D{i}:\n    {n}: Any\nD{i}.__init__({t}, {v})",
     "@dataclass\nclass D{i}:\n    {n}: Any\ngetattr(D{i}, '__init__')({t}, {v})",
@@ -173,6 +175,8 @@ DECORATES = (
     "OUT.append(functools.cache({t}).{n})",
 )
 COPIES = (
+    "m{i} = {{}}\ncopy.deepcopy({t}, m{i})\nOUT.append(m{i})",
+    "class C{i}:\n    def __init__(self): self.o = {t}\n    def __deepcopy__(self, memo):\n        copy.deepcopy(self.o, memo)\n        OUT.append(memo)\ncopy.deepcopy(C{i}())",
     "OUT.append(copy.copy(plain.m).{n})",
     "n{i} = types.SimpleNamespace(**{{ {s}: {v} }})\nOUT.append(n{i})\nOUT.append(copy.copy(n{i}))",
     "p{i} = Plain()\nOUT.append(copy.deepcopy(p{i}, Memo(None, {{ {s}: {v} }}, None)))",

@@ -125,6 +125,17 @@ def _numpy_bases() -> None:
     guards._BASES.update((np.float64, np.ndindex))
 
 
+UNGUARDED_RECONSTRUCT = copy._reconstruct
+
+
+def _unguarded_copying() -> None:
+    copy._reconstruct = UNGUARDED_RECONSTRUCT
+
+
+def _any_field() -> None:
+    wrappers.GUARDED_ATTRIBUTES = frozenset()
+
+
 WEAKENINGS: dict[str, Callable[[], None]] = {
     "__globals__ may be read": _allow("__globals__"),
     "tb_frame may be read": _allow("tb_frame"),
@@ -152,6 +163,8 @@ WEAKENINGS: dict[str, Callable[[], None]] = {
     "obj of exceptions may be read": _obj_may_be_read,
     "receivers may be bound again": _receivers_bound_again,
     "positions in patterns stay": _positions_stay,
+    "copies are not guarded": _unguarded_copying,
+    "dataclass fields hide guarded attributes": _any_field,
     "numpy: attributes are not guarded": _numpy_attributes,
     "numpy: classes are bases": _numpy_bases,
 }

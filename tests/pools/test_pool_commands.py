@@ -22,7 +22,7 @@ def spade(*arguments: object, home: Path, **environment: str) -> subprocess.Comp
         capture_output=True,
         text=True,
         timeout=120,
-        env={**os.environ, "SPADE_HOME": str(home), "COLUMNS": "200", **environment},
+        env={**os.environ, "SPADE_HOME": str(home), "COLUMNS": "200", "HF_HUB_OFFLINE": "0", **environment},
         check=False,
     )
 

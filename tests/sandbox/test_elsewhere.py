@@ -63,7 +63,8 @@ USE = """
         try:
             stuck.step("x")
         except ProgramTimeout as error:
-            assert "killed" in str(error)
+            # killed by the caller, or, where the worker's own interpreter has a timer after all, stopped by that
+            assert "killed" in str(error) or "CPU time" in str(error), error
         for _ in range(3):  # more programs than workers: the first is revived
             sandbox.open(source).session().reset(1)
         again = sandbox.open(source).session()

@@ -23,13 +23,15 @@ def test_every_node_is_seen_once(folder: Path) -> None:
 
 
 def test_a_prepared_namespace_is_a_program_s_own() -> None:
-    first, second = loader._namespace(frozenset()), loader._namespace(frozenset())
+    compiled = loader.compile_source(
+        "class AEnv(TextEnv):\n    def step(self, action):\n        return '', 0.0, True, False, {}\n"
+    )
+    loader._prepared.clear()
+    plain = compiled.execute().names
     loader.prepare()
-    try:
-        third, fourth = loader._namespace(frozenset()), loader._namespace(frozenset())
-    finally:
-        loader._prepared.clear()
-    assert first.keys() == second.keys() == third.keys() == fourth.keys()
-    third["random"] = third["__builtins__"]["len"] = None
-    assert fourth["random"] is not None
-    assert fourth["__builtins__"]["len"] is len
+    first, second = compiled.execute().names, compiled.execute().names
+    assert plain.keys() == first.keys() == second.keys()
+    first["random"] = first["__builtins__"]["len"] = None
+    assert second["random"] is not None
+    assert second["__builtins__"]["len"] is len
+    assert compiled.execute().names["random"] is not None

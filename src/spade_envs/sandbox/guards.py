@@ -91,7 +91,18 @@ def safe_getattr(value: Any, name: str, /, *default: Any) -> Any:
     found = getattr(value, name, *default)
     if name == "__init__":
         return _own_constructor(value, found)
+    if name == "register":
+        return _own_registration(found)
+    if name == "groupindex" and type(found) is types.MappingProxyType:
+        return types.MappingProxyType(dict(found))  # patterns are cached, and a comparison gets what a proxy hides
     return _safe_formatting(found, name) if name in ("format", "format_map") else found
+
+
+def _own_registration(found: Any) -> Any:
+    """``ABCMeta.register`` for the program's own classes: others are the same for the whole process."""
+    if type(found) is not types.MethodType or found.__func__ is not ABCMeta.register:
+        return found
+    return lambda subclass: found(own(subclass))
 
 
 def safe_hasattr(value: Any, name: str, /) -> bool:

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import builtins
 import copy
+import dataclasses
 import enum
-from collections.abc import Iterable
+import types
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from . import guards
@@ -20,6 +22,26 @@ def harden() -> None:
     _refuse_functional_enums()
     _guard_enum_redirects()
     _guard_copying()
+    # A comparison gets what a proxy hides, and this one is in every field.
+    dataclasses._EMPTY_METADATA = types.MappingProxyType(_Nothing())  # type: ignore[attr-defined]
+
+
+class _Nothing(Mapping[Any, Any]):
+    """An empty mapping that cannot be changed."""
+
+    __slots__ = ()
+
+    def __getitem__(self, key: Any) -> Any:
+        raise KeyError(key)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(())
+
+    def __len__(self) -> int:
+        return 0
+
+    def __repr__(self) -> str:
+        return "{}"
 
 
 def _refuse_functional_enums() -> None:

@@ -11,6 +11,7 @@ import gc
 import sys
 import types
 import typing
+import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
@@ -53,6 +54,9 @@ _BUILTINS = (
 _ENCODINGS = ("ascii", "latin-1", "utf-8", "utf-16", "utf-32", "cp1252", "unicode_escape", "rot13", "hex", "base64")
 
 
+_BY_COMPUTED_NAME = ("getattr", "attrgetter", "methodcaller")
+
+
 def warm(optional: Iterable[str] = ()) -> None:
     """Import every allow-listed module and whatever it loads late; call it once, before the jail closes.
 
@@ -61,7 +65,6 @@ def warm(optional: Iterable[str] = ()) -> None:
     """
     import codecs
     import hashlib
-    import unicodedata  # noqa: F401
 
     load_all(frozenset(optional))
     for name in _ENCODINGS:
@@ -187,11 +190,17 @@ def compile_source(source: str, allow: frozenset[str] = frozenset()) -> Compiled
     gc.disable()  # a syntax tree is no garbage while it is worked on
     try:
         code, stateless = compile_shareable(source, allow)
-        changes_context = "ontext" in source
+        changes_context = _may_change_context(source)
         return Compiled(code, frozenset(allow), changes_context, stateless and not changes_context)
     finally:
         if collecting:
             gc.enable()
+
+
+def _may_change_context(source: str) -> bool:
+    """Whether the program may reach the context of decimal arithmetic, by name or by a computed one."""
+    text = source if source.isascii() else unicodedata.normalize("NFKC", source)  # as identifiers are read
+    return "ontext" in text or ("decimal" in text and any(word in text for word in _BY_COMPUTED_NAME))
 
 
 def _environment_class(code: types.CodeType, namespace: dict[str, Any]) -> type:

@@ -65,7 +65,7 @@ PUBLIC_PRIVATES = frozenset({"_replace", "_asdict", "_fields", "_make", "_field_
 ENUM_MEMBER_NAMES = frozenset({"_name_", "_value_"})
 """Names that library code trusts when it copies an enumeration's member."""
 
-GUARDED_ATTRIBUTES = frozenset({"format", "format_map", "obj", "__class__", "__init__"})
+GUARDED_ATTRIBUTES = frozenset({"format", "format_map", "obj", "groupindex", "register", "__class__", "__init__"})
 """Attributes whose meaning depends on the object, so they are resolved at run time."""
 
 NUMPY_GUARDED = _words(

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import ast
 
-from .definitions import ENUMERATIONS, TRUSTED, Definitions, Table, name_of
+from .definitions import TRUSTED, Definitions, Table, name_of
 
 _READERS = frozenset(
     ("len", "sorted", "list", "tuple", "set", "frozenset", "dict", "enumerate", "min", "max", "sum", "any", "all")
@@ -33,15 +33,31 @@ _CLASS_FIRST = frozenset(("__new__", "__init_subclass__", "__class_getitem__")) 
 _OPERATORS = frozenset(
     f"__{side}{name}__"
     for side in ("", "r", "i")
-    for name in ("add", "sub", "mul", "mod", "or", "and", "xor", "matmul")
+    for name in (*"add sub mul mod or and xor matmul truediv floordiv divmod pow lshift rshift".split(),)  # noqa: SIM905
 )
+_COMPARISONS = frozenset(("__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__", "__hash__", "__contains__"))
+_OF_KEYS = frozenset(("list", "tuple", "set", "frozenset", "enumerate", "sorted", "min", "max", "any", "all", "zip"))
+_OF_KEYS |= {"reversed", "deque"}
+"""Readers that see nothing of a dictionary but its keys."""
+_KEY_METHODS = _READER_METHODS - {"choice", "choices", "update"}
+_ONE_ARGUMENT = frozenset(("min", "max", "sum"))  # of several, they may return one as it is
+_REACHING = frozenset(
+    ("attrgetter", "methodcaller", "fields", "_field_defaults", "__members__", "register", "SimpleNamespace")
+)
+"""Names of what reads attributes by text, or shows the insides of classes."""
+_MODULES = frozenset(("operator", "dataclasses", "decimal", "types", "enum", "collections", "typing"))
+"""Modules with such names, which must not get into variables either."""
+_STARRED = frozenset(("typing", "math", "random", "itertools", "string", "collections"))
+_INDEXING = frozenset(("__getitem__", "__setitem__", "__delitem__", "__missing__"))
+_KEEP_KEYS = frozenset(("slice", "defaultdict", "args"))
+"""Where slices get into variables; from Python 3.12 they can be keys, and arguments of a KeyError."""
 _ALL_TRUSTED = TRUSTED | _READERS | _FUNCTION_TAKERS | _CHECKS | {"type", "getattr", "setattr"}
 
 
 def is_stateless(tree: ast.Module) -> bool:
     """Return whether instances of the program can share its module without noticing each other."""
     definitions = Definitions()
-    return definitions.body(tree.body) and _Uses(definitions, tree).harmless()
+    return definitions.module(tree) and _Uses(definitions, tree).harmless()
 
 
 class _Uses:
@@ -56,30 +72,66 @@ class _Uses:
             for child in ast.iter_child_nodes(node):
                 self._parents[child] = node
         self._trusting = True  # built-ins and the like are what they are called
+        self._modules = set(_MODULES)
+        self._slices = False
         for node in self._parents:
             self._note(node)
         self._operators = not self._bound.isdisjoint(_OPERATORS)
+        self._comparisons = not self._bound.isdisjoint(_COMPARISONS)
+        self._slices |= not self._bound.isdisjoint(_INDEXING)
         self._objects = definitions.classes | definitions.functions | self._class_aliases
 
     def _note(self, node: ast.AST) -> None:
         if isinstance(node, ast.FunctionDef | ast.ClassDef):
             self._bound.add(node.name)
             self._trusting &= node.name not in _ALL_TRUSTED
-            if isinstance(node, ast.FunctionDef) and node.args.args:
+            if isinstance(node, ast.FunctionDef):
                 decorated = any(name_of(decorator) == "classmethod" for decorator in node.decorator_list)
                 if decorated or node.name in _CLASS_FIRST:
-                    self._class_aliases.add(node.args.args[0].arg)
+                    first = [*node.args.posonlyargs, *node.args.args][:1]
+                    self._class_aliases.update(argument.arg for argument in first)
+                    self._trusting &= bool(first)
         elif isinstance(node, ast.alias):
-            self._trusting &= node.asname not in _ALL_TRUSTED
+            self._trusting &= self._plain_import(node)
+        elif isinstance(node, ast.Call):
+            self._note_call(node)
+        elif isinstance(node, ast.Subscript):
+            self._slices |= isinstance(node.slice, ast.Slice) and isinstance(node.ctx, ast.Store)
+        elif isinstance(node, ast.keyword):
+            self._bound.add(node.arg or "")
         elif isinstance(node, ast.arg):
             self._bound.add(node.arg)
         elif isinstance(node, ast.Name | ast.Attribute):
+            self._slices |= name_of(node) in _KEEP_KEYS
             if not isinstance(node.ctx, ast.Load):
                 self._bound.add(node.id if isinstance(node, ast.Name) else node.attr)
         elif isinstance(node, ast.ExceptHandler | ast.MatchAs | ast.MatchStar):
             self._bound.add(node.name or "")
         elif isinstance(node, ast.MatchMapping):
             self._bound.add(node.rest or "")
+
+    def _plain_import(self, node: ast.alias) -> bool:
+        source = self._parents[node]
+        if isinstance(source, ast.Import):
+            if node.name in _MODULES:
+                self._modules.add(node.asname or node.name)
+            return node.asname not in _ALL_TRUSTED
+        renamed = node.asname is not None and (node.name in _ALL_TRUSTED or node.asname in _ALL_TRUSTED)
+        starred = node.name == "*" and getattr(source, "module", "") not in _STARRED
+        return not renamed and not starred and node.name not in _REACHING and node.asname not in _MODULES
+
+    def _note_call(self, node: ast.Call) -> None:
+        """Note attributes that are named in text: of named tuples."""
+        name = name_of(node.func)
+        if name not in ("namedtuple", "NamedTuple"):
+            return
+        for part in (*node.args, *(keyword.value for keyword in node.keywords if keyword.arg != "defaults")):
+            texts = part.elts if isinstance(part, ast.List | ast.Tuple) else [part]
+            for text in texts:
+                if isinstance(text, ast.Constant):
+                    self._bound.update(str(text.value).replace(",", " ").split())
+                else:
+                    self._bound |= _READER_METHODS
 
     def harmless(self) -> bool:
         """Return whether every use is one that changes and keeps nothing."""
@@ -90,6 +142,10 @@ class _Uses:
             return False
         if isinstance(node, ast.Attribute | ast.Name) and name_of(node) in _CONTEXTS:
             return False
+        if isinstance(node, ast.MatchClass):
+            known = self._known
+            shared = known.classes | known.static | set(known.tables) | _REACHING | {"mapping"}
+            return shared.isdisjoint(node.kwd_attrs)
         if isinstance(node, ast.Attribute):
             return self._attribute(node)
         if isinstance(node, ast.Subscript) and not isinstance(node.ctx, ast.Load):
@@ -97,14 +153,40 @@ class _Uses:
         return not isinstance(node, ast.Name) or self._name(node)
 
     def _attribute(self, node: ast.Attribute) -> bool:
+        known, sunder = self._known, node.attr.startswith("_") and node.attr.endswith("_")
+        if node.attr in _REACHING or (known.tables and node.attr == "mapping"):
+            return node.attr == "register" and name_of(node.value) not in self._objects
+        if known.enumerations and sunder and not node.attr.startswith("__"):
+            return False
+        if node.attr in known.classes and isinstance(node.ctx, ast.Load) and not self._class_use(node):
+            return False
+        if isinstance(node.ctx, ast.Load) and not self._method_use(node):
+            return False
         if not isinstance(node.ctx, ast.Load):
             return self._may_be_written(node)
         if node.attr in self._known.tables:
             return self._read(node, self._known.tables[node.attr])
         return node.attr != "__class__" or self._only_named(node)
 
+    def _method_use(self, node: ast.Attribute) -> bool:
+        """Where reading a method gives a function, an object with attributes, it must be called at once."""
+        known, parent = self._known, self._parents[node]
+        of_class = name_of(node.value) in self._objects
+        if node.attr not in known.static and not (of_class and node.attr in known.methods | {"__init__"}):
+            return True
+        if not isinstance(parent, ast.Call) or parent.func is not node:
+            return node.attr in known.static and self._function_use(node)
+        if not of_class or not known.enumerations or node.attr in known.static:
+            return True
+        # a member of an enumeration as the receiver
+        return not parent.args or (isinstance(parent.args[0], ast.Name) and self._is_receiver(parent.args[0]))
+
     def _name(self, node: ast.Name) -> bool:
         known = self._known
+        if node.id in ("attrgetter", "methodcaller", "SimpleNamespace") or node in known.targets:
+            return node in known.targets
+        if node.id in self._modules and isinstance(node.ctx, ast.Load):
+            return isinstance(self._parents[node], ast.Attribute)
         if node.id in _BY_NAME:
             return self._by_name(node)
         if node.id in known.tables:
@@ -126,20 +208,34 @@ class _Uses:
         if node.id not in ("getattr", "setattr") or not isinstance(subject, ast.Name):
             return False
         named = subject.id in self._bound and subject.id not in self._objects
-        return named and not self._known.tables and not self._known.enumerations
+        known = self._known
+        if not named or known.tables or known.enumerations or known.static:
+            return False
+        return node.id == "setattr" or (len(call.args) > 1 and self._plain_text(call.args[1]))
+
+    def _plain_text(self, node: ast.expr) -> bool:
+        """Whether a text surely is no dunder and no class of the program: it begins with a letter."""
+        while isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
+            node = node.left
+        if isinstance(node, ast.JoinedStr) and node.values:
+            node = node.values[0]
+        if not isinstance(node, ast.Constant) or not isinstance(node.value, str) or not node.value:
+            return False
+        nested = any(name.startswith(node.value) for name in self._known.classes)
+        return not node.value.startswith("__") and node.value != "_" and not nested and node.value not in _REACHING
 
     def _only_named(self, node: ast.AST) -> bool:
         parent = self._parents[node]
         return isinstance(parent, ast.Attribute) and parent.attr == "__name__" and isinstance(parent.ctx, ast.Load)
 
-    def _class_use(self, node: ast.Name) -> bool:
+    def _class_use(self, node: ast.Name | ast.Attribute) -> bool:
         """Called, named as a base, a type to check for or to catch, iterated over, or read a constant from."""
         parent = self._parents[node]
         if isinstance(parent, ast.Call):
-            counted = node.id in self._known.enumerations and self._builtin(parent) in ("list", "len", "tuple")
+            counted = name_of(node) in self._known.enumerations and self._builtin(parent) in ("list", "len", "tuple")
             return parent.func is node or self._builtin(parent) in _CHECKS or counted
         if isinstance(parent, ast.For | ast.comprehension):
-            return node.id in self._known.enumerations and parent.iter is node
+            return name_of(node) in self._known.enumerations and parent.iter is node
         if isinstance(parent, ast.Tuple):
             above = self._parents[parent]
             if isinstance(above, ast.ExceptHandler):
@@ -147,10 +243,10 @@ class _Uses:
             if isinstance(above, ast.Call) and self._builtin(above) in _CHECKS:
                 return True
         if isinstance(parent, ast.Attribute):
-            return isinstance(parent.ctx, ast.Load)
-        return isinstance(parent, ast.ClassDef | ast.ExceptHandler | ast.Raise | ast.MatchClass) or (
-            self._annotates(node)
-        )
+            return isinstance(parent.ctx, ast.Load) and parent.attr != "register"
+        if isinstance(parent, ast.ClassDef):  # a class in a function can get into variables, with what it inherits
+            return self._function_around(parent) is None
+        return isinstance(parent, ast.ExceptHandler | ast.Raise | ast.MatchClass) or self._annotates(node)
 
     def _annotates(self, node: ast.AST) -> bool:
         """Annotations outside classes are dropped, those in classes are read by ``dataclass`` alone."""
@@ -162,7 +258,7 @@ class _Uses:
             return parent.annotation is node
         return isinstance(parent, ast.FunctionDef) and parent.returns is node
 
-    def _function_use(self, node: ast.Name) -> bool:
+    def _function_use(self, node: ast.expr) -> bool:
         parent = self._parents[node]
         if isinstance(parent, ast.keyword):
             parent = self._parents[parent]
@@ -179,22 +275,26 @@ class _Uses:
         parent = self._parents[node]
         inner = Table(table.depth - 1, by_key=False)
         if isinstance(parent, ast.Subscript):
-            plain = parent.value is node and isinstance(parent.ctx, ast.Load)
-            return plain and (inner.depth == 0 or isinstance(parent.slice, ast.Slice) or self._read(parent, inner))
+            if parent.value is not node or not isinstance(parent.ctx, ast.Load):
+                return False
+            if inner.depth == 0:
+                return True
+            index = parent.slice
+            sliced = isinstance(index, ast.Slice) or (self._slices and not isinstance(index, ast.Constant))
+            return self._read(parent, Table(table.depth, by_key=False) if sliced else inner)
         if isinstance(parent, ast.FormattedValue):
             return True
         if isinstance(parent, ast.Compare):
-            return any(
-                right is node and isinstance(operator, ast.In | ast.NotIn)
-                for operator, right in zip(parent.ops, parent.comparators, strict=True)
-            )
+            last = parent.comparators[-1] is node and isinstance(parent.ops[-1], ast.In | ast.NotIn)
+            return last and (inner.depth == 0 or not self._comparisons)
         if isinstance(parent, ast.IfExp):
             return parent.test is node or self._read(parent, table)
         if isinstance(parent, ast.Attribute):
             return self._method(parent, table, inner)
-        elements_are_constants = inner.depth == 0 or table.by_key
+        flat = inner.depth == 0
+        elements_are_constants = flat or table.by_key
         if isinstance(parent, ast.BinOp):  # the other side's operators would get the table itself
-            return elements_are_constants and not self._operators
+            return flat and not self._operators
         if isinstance(parent, ast.Starred):
             return elements_are_constants
         if isinstance(parent, ast.For | ast.comprehension):
@@ -203,16 +303,24 @@ class _Uses:
             return False
         if isinstance(parent.func, ast.Attribute):
             reader = parent.func.attr in _READER_METHODS and parent.func.attr not in self._bound
-            return reader and elements_are_constants
+            return reader and (flat or (table.by_key and parent.func.attr in _KEY_METHODS))
         name = self._builtin(parent)
-        return name in ("len", "str", "repr", "bool") or (name in _READERS and elements_are_constants)
+        if name in _ONE_ARGUMENT and len(parent.args) != 1:
+            return False
+        return (
+            name in ("len", "str", "repr", "bool")
+            or (name in _READERS and flat)
+            or (name in _OF_KEYS and elements_are_constants)
+        )
 
     def _method(self, node: ast.Attribute, table: Table, inner: Table) -> bool:
         call = self._parents[node]
         if node.attr not in _TABLE_METHODS or not isinstance(call, ast.Call) or call.func is not node:
             return False
-        if inner.depth == 0 or node.attr in ("keys", "index", "count"):
+        if inner.depth == 0 or node.attr == "keys":
             return True
+        if node.attr in ("index", "count"):
+            return not self._comparisons
         return node.attr == "get" and len(call.args) == 1 and self._read(call, inner)
 
     def _may_be_written(self, node: ast.Attribute) -> bool:
@@ -222,18 +330,38 @@ class _Uses:
         root = self._root(node)
         if not root or root in self._objects or root in self._known.tables:
             return False
-        return not self._known.enumerations or self._in_plain_method(node)
+        if node.attr in self._known.classes or node.attr in self._known.static or self._through_shared(node):
+            return False
+        return not self._known.enumerations or (isinstance(node.value, ast.Name) and self._is_receiver(node.value))
 
-    def _in_plain_method(self, node: ast.Attribute) -> bool:
-        """Whether ``node`` is an attribute of the first parameter in a method of a class that is no enumeration."""
-        function: ast.AST | None = node
-        while function is not None and not isinstance(function, ast.FunctionDef):
-            function = self._parents.get(function)
-        if function is None or not function.args.args or not isinstance(node.value, ast.Name):
+    def _through_shared(self, node: ast.expr) -> bool:
+        """Whether an attribute belongs to a class or a function that is read from an instance."""
+        shared = self._known.classes | self._known.static
+        while isinstance(node, ast.Attribute | ast.Subscript | ast.Call):
+            node = node.func if isinstance(node, ast.Call) else node.value
+            if isinstance(node, ast.Attribute) and node.attr in shared:
+                return True
+        return False
+
+    def _is_receiver(self, node: ast.Name) -> bool:
+        """Whether ``node`` is the first parameter in a method of a class that is no enumeration."""
+        function = self._function_around(node)
+        if function is None or not function.args.args:
             return False
         owner = self._parents.get(function)
-        own = node.value.id == function.args.args[0].arg and isinstance(owner, ast.ClassDef)
-        return own and not any(name_of(base) in ENUMERATIONS for base in owner.bases)  # type: ignore[union-attr]
+        if node.id != function.args.args[0].arg or not isinstance(owner, ast.ClassDef):
+            return False
+        rebound = sum(
+            isinstance(n, ast.Name) and n.id == node.id and not isinstance(n.ctx, ast.Load) for n in ast.walk(function)
+        )
+        static = function.name in self._known.static
+        return not rebound and not static and owner.name not in self._known.enumerations
+
+    def _function_around(self, node: ast.AST) -> ast.FunctionDef | None:
+        around: ast.AST | None = node
+        while around is not None and not isinstance(around, ast.FunctionDef):
+            around = self._parents.get(around)
+        return around
 
     def _root(self, node: ast.expr) -> str:
         while isinstance(node, ast.Attribute | ast.Subscript | ast.Call):

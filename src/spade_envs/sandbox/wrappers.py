@@ -231,10 +231,18 @@ WARNINGS: dict[str, Any] = dict.fromkeys(("warn", "filterwarnings", "simplefilte
 
 
 # -- gymnasium ----------------------------------------------------------------------------------------
+class _OwnMetadata:
+    """An empty dictionary for each instance: one for all would be shared by all programs of the process."""
+
+    def __get__(self, instance: Any, owner: Any = None) -> dict[str, Any]:
+        found: dict[str, Any] = {} if instance is None else vars(instance).setdefault("metadata", {})
+        return found
+
+
 class Env:
     """Stand-in for ``gymnasium.Env`` as a base class: no spaces, no renderer."""
 
-    metadata: ClassVar[dict[str, Any]] = {}
+    metadata: ClassVar[Any] = _OwnMetadata()
     render_mode = None
     spec = None
 

@@ -12,7 +12,7 @@ from spade_envs.models.base import (
     ToolModel,
     ToolSchemas,
 )
-from spade_envs.models.load import load_model
+from spade_envs.models.load import check_spec, load_model
 
 __all__ = [
     "ChatModel",
@@ -25,5 +25,6 @@ __all__ = [
     "ToolCall",
     "ToolModel",
     "ToolSchemas",
+    "check_spec",
     "load_model",
 ]

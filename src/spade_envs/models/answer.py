@@ -13,6 +13,8 @@ import httpx
 
 from spade_envs.models.base import ToolCall
 
+_MOST_TOKENS = 1 << 40
+
 
 class RequestFailed(Exception):
     """One request failed; ``pause`` is what the server asked for, in seconds."""
@@ -46,7 +48,7 @@ def read_answer(content: bytes) -> ChatAnswer:
     """Take a chat completion object apart.
 
     Raises:
-        ValueError, KeyError, IndexError, TypeError, AttributeError, RecursionError: if it is none.
+        ValueError, KeyError, IndexError, TypeError, AttributeError, ArithmeticError, RecursionError: if it is none.
     """
     answer = json.loads(content)
     choice = answer["choices"][0]
@@ -55,18 +57,24 @@ def read_answer(content: bytes) -> ChatAnswer:
     usage = answer.get("usage") or {}
     return ChatAnswer(
         text,
-        int(usage.get("prompt_tokens") or 0),
+        _count(usage.get("prompt_tokens")),
         # Without accounting by the server: four characters to a token, the usual rule of thumb.
-        int(usage.get("completion_tokens") or math.ceil((len(text) + sum(len(c.arguments) for c in calls)) / 4)),
+        _count(usage.get("completion_tokens")) or math.ceil((len(text) + sum(len(c.arguments) for c in calls)) / 4),
         str(choice.get("finish_reason")),
         calls,
         usage.get("cost"),
     )
 
 
+def _count(value: Any) -> int:
+    """Tokens as a server counts them; 0 for what cannot be a count."""
+    count = int(value or 0)
+    return count if 0 <= count <= _MOST_TOKENS else 0
+
+
 def _text(content: Any) -> str:
     if isinstance(content, list):  # parts
-        return "".join(part.get("text") or "" for part in content)
+        return clean("".join(part.get("text") or "" for part in content))
     if content is None:  # all tokens went into reasoning, or a tool was called
         return ""
     if not isinstance(content, str):
@@ -81,7 +89,9 @@ def _calls(listed: Any) -> tuple[ToolCall, ...]:
         function = call["function"]
         arguments = function.get("arguments")
         text = arguments if isinstance(arguments, str) else json.dumps({} if arguments is None else arguments)
-        calls.append(ToolCall(str(call.get("id") or f"call_{number}"), str(function["name"]), clean(text)))
+        calls.append(
+            ToolCall(clean(str(call.get("id") or f"call_{number}")), clean(str(function["name"])), clean(text))
+        )
     return tuple(calls)
 
 

@@ -17,6 +17,23 @@ from typing import Any
 from spade_envs.models.base import Completion, ToolCall
 
 
+def _completion(values: dict[str, Any]) -> Completion:
+    calls = tuple(ToolCall(*(_is(part, str) for part in _is(call, list))) for call in values.pop("tool_calls", ()))
+    found = Completion(**values, tool_calls=calls)
+    _is(found.text, str)
+    if _is(found.prompt_tokens, int) < 0 or _is(found.completion_tokens, int) < 0 or found.error:
+        raise ValueError("no reply")
+    if found.finish_reason not in ("stop", "length"):
+        raise ValueError("no reply")
+    return found
+
+
+def _is(value: Any, kind: type) -> Any:
+    if type(value) is not kind:
+        raise TypeError(kind.__name__)
+    return value
+
+
 class ReplyJournal:
     """Completions by request, in a file of JSON lines. Threads may share it; processes may not."""
 
@@ -29,10 +46,8 @@ class ReplyJournal:
             for line in self._path.read_text(encoding="utf-8", errors="replace").splitlines():
                 try:
                     entry = json.loads(line)
-                    values = entry["completion"]
-                    calls = tuple(ToolCall(*call) for call in values.pop("tool_calls", ()))
-                    self._replies[entry["key"]] = Completion(**values, tool_calls=calls)
-                except (ValueError, KeyError, TypeError):
+                    self._replies[_is(entry["key"], str)] = _completion(_is(entry["completion"], dict))
+                except (ValueError, KeyError, TypeError, RecursionError):
                     continue
 
     def __len__(self) -> int:

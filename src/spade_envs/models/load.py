@@ -11,6 +11,20 @@ if TYPE_CHECKING:
     from spade_envs.models.usage import Prices
 
 
+def check_spec(spec: str) -> None:
+    """Check that ``spec`` has the form of a model's name, without looking for the model.
+
+    Raises:
+        ModelError: otherwise; the message says which forms there are.
+    """
+    kind, _, rest = spec.partition(":")
+    if spec != "nano" and not (kind in ("hf", "vllm", "openai") and rest):
+        raise ModelError(
+            f"unknown model {spec!r}; expected nano, hf:<directory or hub id>, vllm:<directory or hub id>, or "
+            f"openai:<model> with a base URL"
+        )
+
+
 def load_model(
     spec: str,
     *,
@@ -43,8 +57,9 @@ def load_model(
     Raises:
         ModelError: if the model cannot be used; the message says what to do.
     """
+    check_spec(spec)
     kind, _, rest = spec.partition(":")
-    if kind == "openai" and rest:
+    if kind == "openai":
         from spade_envs.models.openai import OpenAIModel
 
         return OpenAIModel(
@@ -62,15 +77,10 @@ def load_model(
         from spade_envs.models.transformers import NANO_FOLDER, TransformersModel
 
         return TransformersModel.load(NANO_FOLDER, name="nano", device=device, dtype=dtype, batch_size=batch_size)
-    if kind == "hf" and rest:
+    if kind == "hf":
         from spade_envs.models.transformers import TransformersModel
 
         return TransformersModel.load(rest, device=device, dtype=dtype, batch_size=batch_size)
-    if kind == "vllm" and rest:
-        from spade_envs.models.vllm import VLLMModel
+    from spade_envs.models.vllm import VLLMModel
 
-        return VLLMModel.load(rest, dtype=dtype)
-    raise ModelError(
-        f"unknown model {spec!r}; expected nano, hf:<directory or hub id>, vllm:<directory or hub id>, or "
-        f"openai:<model> with a base URL"
-    )
+    return VLLMModel.load(rest, dtype=dtype)

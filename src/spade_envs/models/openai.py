@@ -157,9 +157,10 @@ class OpenAIModel:
                     return completion
             if failure.overloaded:
                 self.usage.throttled += 1
-                self._throttle.refused(sent_at, failure.pause)
+                # Later calls wait for it, too, before their own time begins.
+                self._throttle.refused(sent_at, failure.pause and min(failure.pause, self._total_seconds))
             pause = failure.pause
-            if pause is None:
+            if pause is None or (failure.overloaded and not pause):  # a full server must not be asked without pause
                 pause = min(_LONGEST_PAUSE, _FIRST_PAUSE * 2**pauses) * rng.uniform(0.5, 1.0)
             pauses += 1
             gone = failure.unreachable and self._reached
@@ -269,7 +270,7 @@ class OpenAIModel:
         """Take the reply out of a chat completion object."""
         try:
             answer = read_answer(content)
-        except (ValueError, KeyError, IndexError, TypeError, AttributeError, RecursionError) as error:
+        except (ValueError, KeyError, IndexError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:
             raise RequestFailed(f"not a chat completion: {type(error).__name__} in {self._safe(beginning(content))!r}",
                                 retry=True) from error  # fmt: skip
         self.usage.add(answer.prompt_tokens, answer.completion_tokens, answer.cost)

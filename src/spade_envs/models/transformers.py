@@ -306,6 +306,8 @@ def _libraries() -> tuple[Any, Any]:
 def _from_pretrained(factory: Any, source: str, **options: Any) -> Any:
     """Load from the directory or the local cache; from the hub only if neither has it."""
     if Path(source).is_dir():
+        if not any((Path(source) / name).is_file() for name in ("config.json", "adapter_config.json")):
+            raise ModelError(f"directory {source} holds no model: it has neither config.json nor adapter_config.json")
         try:
             return factory.from_pretrained(source, local_files_only=True, **options)
         except (OSError, ValueError, KeyError, ImportError, RuntimeError) as error:

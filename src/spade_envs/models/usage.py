@@ -31,6 +31,9 @@ class Prices:
         return cls(prompt, completion)
 
 
+_MOST_COST = 1e9  # of one answer: more is no price
+
+
 @dataclass(slots=True)
 class Usage:
     """What was asked of an endpoint so far. ``cost`` counts what servers report, else tokens by the given prices."""
@@ -48,7 +51,7 @@ class Usage:
         """Count one answer; ``reported`` is the cost that the server says, if it does."""
         self.prompt_tokens += prompt_tokens
         self.completion_tokens += completion_tokens
-        if isinstance(reported, int | float) and 0 <= reported < float("inf"):
+        if type(reported) in (int, float) and 0 <= reported < _MOST_COST:
             self.cost += reported
         else:
             self.cost += (prompt_tokens * self.prices.prompt + completion_tokens * self.prices.completion) / 1e6

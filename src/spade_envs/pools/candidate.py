@@ -119,7 +119,10 @@ def _number(value: Any) -> float | None:
             value = float(value)
         except ValueError:
             return None
-    return value if isinstance(value, int | float) and math.isfinite(value) else None
+    try:
+        return value if isinstance(value, int | float) and math.isfinite(value) else None
+    except OverflowError:  # an integer beyond all floats
+        return None
 
 
 def _short(value: Any) -> bool:

@@ -16,6 +16,8 @@ _LICENCES = {  # names that people write → identifiers of the Hub
     "cc-by-nc-4.0": "cc-by-nc-4.0", "unlicense": "unlicense", "openrail": "openrail",
 }  # fmt: skip
 
+_LONGEST = 300  # characters of what a header says
+
 
 @dataclass(frozen=True, slots=True)
 class Card:
@@ -32,14 +34,16 @@ def read_card(path: Path) -> Card:
     try:
         match = _HEADER.match(path.read_text(encoding="utf-8", errors="replace"))
         values = yaml.safe_load(match[1]) if match else None
-    except (OSError, yaml.YAMLError):
+    except (OSError, yaml.YAMLError, ValueError, RecursionError):  # ValueError: dates and numbers that are none
         return Card()
     if not isinstance(values, Mapping):
         return Card()
     licence = values.get("license_name") or values.get("license") or ""
     if isinstance(licence, list):
         licence = licence[0] if licence else ""
-    return Card("" if licence == "unknown" else str(licence), str(values.get("pretty_name", "")))
+    name = values.get("pretty_name", "")
+    licence, name = (text if isinstance(text, str) else "" for text in (licence, name))
+    return Card("" if licence == "unknown" else licence[:_LONGEST], name[:_LONGEST])
 
 
 def write_card(name: str, summary: Mapping[str, Any], *, plays: bool) -> str:

@@ -18,13 +18,13 @@ _LARGEST_FIELD = 2**31 - 1  # characters of a CSV field; the csv module's own li
 
 
 def walk(folder: Path, suffixes: Sequence[str]) -> Iterator[Path]:
-    """Yield the files with one of ``suffixes``, also in folders below, by name; not hidden ones, no manifest."""
+    """Yield the files with one of ``suffixes``, also in folders below, by name; no hidden ones, links, manifest."""
     for child in sorted(folder.iterdir()):
         if child.name[0] in "._":
             continue
         if child.is_dir() and not child.is_symlink():
             yield from walk(child, suffixes)
-        elif child.suffix in suffixes and child.is_file() and child.name != "manifest.json":
+        elif child.suffix in suffixes and child.is_file() and not child.is_symlink() and child.name != "manifest.json":
             yield child
 
 
@@ -34,7 +34,10 @@ def inside(folder: Path, relative: str) -> bool:
     if pure.is_absolute() or ".." in pure.parts or "\0" in relative:
         return False
     path = folder / relative
-    return path.is_file() and path.resolve().is_relative_to(folder.resolve())
+    try:
+        return path.is_file() and path.resolve().is_relative_to(folder.resolve())
+    except (OSError, ValueError):  # a name that no file can have
+        return False
 
 
 def rows(path: Path) -> Iterator[dict[str, Any] | str]:

@@ -30,6 +30,7 @@ from spade_envs.pools.candidate import (
 from spade_envs.pools.card import read_card
 
 _LISTS = ("games", "environments", "records", "entries", "programs")
+_SMALL, _RATIO = 64 << 20, 20  # bytes; what Parquet holds is compressed already, so an archive barely shrinks it
 _ARCHIVES = (".spade", ".zip")
 
 
@@ -109,6 +110,9 @@ def _export(pool: Pool) -> Iterator[Candidate]:
         try:
             with zipfile.ZipFile(pool.path) as packed:
                 for name in {table.ENVIRONMENTS, table.PLAYS} & set(packed.namelist()):
+                    size, stored = packed.getinfo(name).file_size, packed.getinfo(name).compress_size
+                    if size > max(_SMALL, _RATIO * stored):
+                        raise PoolError(f"{pool.path} is no export: {name} would grow from {stored} bytes to {size}")
                     packed.extract(name, folder)
         except (zipfile.BadZipFile, OSError, NotImplementedError, RuntimeError) as error:
             raise PoolError(f"{pool.path} is not a whole archive: {error}") from error
@@ -181,7 +185,7 @@ def _program_file(pool: Pool, path: Path, label: str, entry: Mapping[str, Any]) 
         return
     try:
         values = json.loads(path.read_text(encoding="utf-8", errors="replace"))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         yield Candidate(label, problem=f"not JSON: {error}")
         return
     entries = _entries(values) or ([values] if isinstance(values, dict) else [])
@@ -219,7 +223,7 @@ def _candidate(pool: Pool, code: str, content: bytes, entry: Mapping[str, Any], 
 def _read_manifest(path: Path) -> Any:
     try:
         return json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise PoolError(f"expected JSON in {path}; got: {error}") from error
 
 

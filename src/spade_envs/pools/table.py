@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
@@ -138,9 +139,9 @@ def read_environments(path: Path, plays: Path | None = None) -> Iterator[Candida
     episodes = _grouped_plays(plays) if plays is not None and plays.is_file() else iter(())
     identity, group = next(episodes, ("", ()))
     for number, row in enumerate(rows_of(path)):
-        while identity and identity < row["id"]:  # both are sorted by id
+        while identity and identity < str(row.get("id")):  # both are sorted by id
             identity, group = next(episodes, ("", ()))
-        mine = group if identity == row["id"] else ()
+        mine = group if identity == row.get("id") else ()
         yield _candidate(row, tuple(mine), f"{path.name}:{number}")
 
 
@@ -160,9 +161,15 @@ def rows_of(path: Path) -> Iterator[dict[str, Any]]:
 _TEXTS = ("skill", "name", "kind", "hint", "generator", "licence", "document_id", "document")
 
 
+_KINDS = (("code", str), ("file_name", str), ("sha256", str), ("run", str), ("archived", bool), ("proven", bool))
+
+
 def _candidate(row: Mapping[str, Any], plays: tuple[Play, ...], label: str) -> Candidate:
-    code = row["code"]
     try:
+        code = row["code"]
+        for name, kind in (*_KINDS, *((text, str) for text in _TEXTS)):
+            if type(row[name]) is not kind:
+                raise TypeError(f"{name} is {type(row[name]).__name__}, expected {kind.__name__}")
         if row["id"] != source_id(code):
             raise ValueError(f"its id {str(row['id'])[:16]} is not that of its code, {source_id(code)[:16]}")
         record = EnvironmentRecord.create(
@@ -174,7 +181,9 @@ def _candidate(row: Mapping[str, Any], plays: tuple[Play, ...], label: str) -> C
             meta=_object(row["meta"]),
             statistics=statistics_of(row),
         )
-    except (ValueError, TypeError) as error:
+    except KeyError as error:
+        return Candidate(label, problem=f"the row has no column {error}")
+    except (ValueError, TypeError, RecursionError) as error:
         return Candidate(label, problem=f"the row cannot be read: {error}")
     return Candidate(
         label=f"{label} {row['file_name']}",
@@ -186,8 +195,15 @@ def _candidate(row: Mapping[str, Any], plays: tuple[Play, ...], label: str) -> C
 
 
 def _grouped_plays(path: Path) -> Iterator[tuple[str, Sequence[Play]]]:
-    for identity, rows in groupby(rows_of(path), key=lambda row: row["id"]):
-        yield identity, [Play(row["hinted"], row["return"], row["run"], row["step"]) for row in rows]
+    for identity, rows in groupby(map(_play, rows_of(path)), key=lambda pair: pair[0]):
+        yield identity, [play for _, play in rows]
+
+
+def _play(row: Mapping[str, Any]) -> tuple[str, Play]:
+    kinds = (("id", str), ("hinted", bool), ("return", float), ("run", str), ("step", int))
+    if any(type(row.get(name)) is not kind for name, kind in kinds) or not math.isfinite(row["return"]):
+        raise PoolError(f"a row of {PLAYS} is not what `spade export` writes: {str(dict(row))[:120]}")
+    return row["id"], Play(row["hinted"], row["return"], row["run"], row["step"])
 
 
 def _object(text: str) -> dict[str, Any]:

@@ -112,7 +112,7 @@ _MENDS: tuple[tuple[str, Any], ...] = (
     ("a number as text", lambda v: str(v) if type(v) in (int, float) else v),
     ("text as a number", lambda v: int(v) if type(v) is str and v.strip().lstrip("-").isdecimal() else v),
     ("the number in it", lambda v: int(n[1]) if type(v) is str and (n := _ONE_NUMBER.fullmatch(v)) else v),
-    ("a whole number", lambda v: int(v) if type(v) is float and v == int(v) else v),
+    ("a whole number", lambda v: int(v) if type(v) is float and v.is_integer() else v),
     ("true or false as text", lambda v: str(v) if type(v) is bool else v),
     ("text as true or false", lambda v: v.lower() == "true" if type(v) is str and v.lower() in _BOOLS else v),
     ("lower case", lambda v: v.lower() if type(v) is str else v),

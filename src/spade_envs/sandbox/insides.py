@@ -11,7 +11,8 @@ MAX_WALK, _MAX_DEPTH = 4_000, 8
 
 
 def short_text(text: str, limit: int = MAX_VALUE) -> str:
-    return text[:limit].encode("utf-8", "replace").decode("utf-8")
+    # of a subclass of str: what its own methods say is no text
+    return str.__getitem__(text, slice(limit)).encode("utf-8", "replace").decode("utf-8")
 
 
 def attributes(value: Any) -> dict[str, Any]:

@@ -91,7 +91,7 @@ def score(truth: list[Case], judged: list[Judgement]) -> Score:
 def main(arguments: list[str] | None = None) -> Score:
     """Ask about every program and print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--model", required=True, help="nano, hf:<directory or hub id>, openai:<model>")
+    parser.add_argument("--model", required=True, help="hf:<directory or hub id>, vllm:<…>, openai:<model>")
     parser.add_argument("--base-url")
     parser.add_argument("--limit", type=int, help="at most so many programs of either kind")
     parser.add_argument("--batch", type=int, default=8)

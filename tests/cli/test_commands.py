@@ -155,7 +155,7 @@ def test_an_unknown_id_is_named(memory: Path, tmp_path: Path) -> None:
         (("validate", "no/such/folder"), "no/such/folder"),
         (("list",), "--memory"),
         (("play", "missing.py"), "no program missing.py"),
-        (("generate", "--model", "gpt"), "corpus"),
+        (("generate", "--model", "openai:gpt"), "corpus"),
         (("generate", "--corpus", "nowhere.jsonl", "--prompts", "games", "--dry-run"), "nowhere.jsonl"),
         (("train", "--config", "nowhere.yaml"), "nowhere.yaml"),
         (("validate", ".", "--isolation", "none"), "isolation"),

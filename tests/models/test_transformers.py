@@ -165,6 +165,9 @@ def test_a_template_without_a_system_role(folder: Path) -> None:
 
 
 def test_what_cannot_be_loaded_is_a_model_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
+    with pytest.raises(ModelError, match=r"neither config\.json nor"):
+        load_model(f"hf:{tmp_path}")
+    (tmp_path / "config.json").write_text("{}")
     with pytest.raises(ModelError, match="does not hold a loadable model"):
         load_model(f"hf:{tmp_path}")
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spade_envs.validation import collect_sources, options
+from spade_envs.validation import collect_sources, find_source, options
 from spade_envs.validation.occurrence import bare, occurrence
 from spade_envs.validation.policies import tool_call
 
@@ -119,11 +119,30 @@ def test_sources_are_collected_in_order(tmp_path: Path) -> None:
     found = [(Path(label).name, source.strip()) for label, source in collect_sources([tmp_path])]
     assert found == [
         ("many.jsonl:1", "class EEnv: pass"),
-        ("many.jsonl:2", "class FEnv: pass"),
+        ("many.jsonl:3", "class FEnv: pass"),
         ("pool.json:1", "class DEnv: pass"),
         ("reply.json", "class CEnv: pass"),
         ("b.py", "class BEnv: pass"),
     ]
+
+
+def test_a_line_without_a_program_is_one_program_that_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "many.jsonl"
+    file.write_text(
+        '{"source": "class AEnv: pass"}\n{"source": "class\n[1]\n{"text": 3}\n{"code": "class BEnv: pass"}\n'
+    )
+    found = [(label.rpartition(":")[2], source) for label, source in collect_sources([file])]
+    assert [number for number, _ in found] == ["1", "2", "3", "4", "5"]
+    assert [source.strip() for _, source in found] == [
+        "class AEnv: pass", '{"source": "class', "[1]", '{"text": 3}', "class BEnv: pass"]  # fmt: skip
+    assert find_source(f"{file}:5") == "class BEnv: pass"
+
+
+def test_line_numbers_of_a_fenced_program_are_those_of_the_file(tmp_path: Path) -> None:
+    file = tmp_path / "a_env.py"
+    file.write_text("Here it is:\n\n```python\nclass AEnv:\n    pass\n```\n")
+    ((_, source),) = collect_sources([file])
+    assert source.split("\n").index("class AEnv:") == 3
 
 
 def test_sources_that_cannot_be_read(tmp_path: Path) -> None:

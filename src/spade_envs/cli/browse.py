@@ -92,6 +92,8 @@ def search(
 
     Example: `spade search "reverse a list of animals" --memory runs/m`
     """
+    if not query.strip():
+        raise ValueError("expected words that describe the environment, got nothing")
     with Memory.open(memory, read_only=True) as store:
         hits = store.search(query, limit, skill=skill)
     rows = [{**_row(record), "score": score} for record, score in hits]

@@ -152,7 +152,7 @@ def calibrate(
 ) -> None:
     """Play environments without and with their hint; print and store win rate and regret.
 
-    A model's plays go into the memory's statistics, a chunk of 32 environments at a time; a run that was stopped
+    A model's plays go into the memory's statistics, eight environments at a time; a run that was stopped
     goes on with --resume. Exit code 1 if an environment could not be played.
 
     Example: `spade calibrate --memory m --model nano --plays 8`
@@ -181,9 +181,12 @@ def calibrate(
                 "tools": tools, "temperature": temperature, "prompts": prompts or ""}  # fmt: skip
     with ExitStack() as stack:
         sandbox = stack.enter_context(Sandbox(minimum_isolation=check_isolation(isolation)))
+        with Memory.open(memory, read_only=True):  # there is one: opening for writing would make it
+            pass
         store = stack.enter_context(Memory.open(memory, read_only=scripted))
         records = _chosen(store, ids or (), skill, kind, limit)
         next_chunk, state = store.progress(run)
+        done: set[str] = set()
         if not scripted:
             _check_run(run, resume, next_chunk, state, settings)
             done = store.played(run) | set(state.get("failed", ()))
@@ -224,7 +227,7 @@ def calibrate(
             if not scripted:
                 _store(store, run, number, new, {"settings": settings, "failed": failed})
             advance(len(results), f"win rate {summarise(results)['mean_win_rate'] or 0:.2f}")
-    _print(results, as_json)
+    _print(results, as_json, before=0 if scripted else len(done))
     if any(not result.plain.returns for result in results):
         raise typer.Exit(1)
 
@@ -262,15 +265,16 @@ def _store(store: Memory, run: str, number: int, results: Sequence[Calibration],
     store.commit_round(run, number, [], state, plays=plays)
 
 
-def _print(results: Sequence[Calibration], as_json: bool) -> None:
-    facts = summarise(results)
+def _print(results: Sequence[Calibration], as_json: bool, before: int) -> None:
+    facts = {**summarise(results), "done_before": before}
     if as_json:
         print_json({**facts, "results": [result.to_dict() for result in results]})
         return
     if results:
         _print_results(results)
     rate, regret, share = facts["mean_win_rate"], facts["mean_regret"], facts["learnable_share"]
-    words = [f"{facts['environments']} environments", f"{facts['episodes']} episodes", f"{facts['tokens']} tokens"]
+    words = [f"{before} environments done before (spade stats has all), now:"] if before else []
+    words += [f"{facts['environments']} environments", f"{facts['episodes']} episodes", f"{facts['tokens']} tokens"]
     words += [f"mean win rate {rate:.2f}", f"learnable share {share:.2f}"] if rate is not None else []
     words += [f"mean regret {regret:+.2f}"] if regret is not None else []
     words += [f"{facts['model_errors']} episodes without an answer"] if facts["model_errors"] else []

@@ -40,7 +40,7 @@ IsolationOption = Annotated[
     str,
     typer.Option(
         "--isolation",
-        help="Lowest isolation to accept for generated code: full, partial or static; below full is a risk.",
+        help="Lowest isolation to accept for generated code: full, wasi; partial and static are risks.",
     ),
 ]
 

@@ -58,8 +58,9 @@ def _print_summary(summary: GenerateSummary, seconds: float, folder: Path, log: 
             f"({summary.repaired} mended in {summary.repair_turns} repairs)"
         )
     for cause, count in summary.causes.most_common():
-        if cause not in ("admitted", "surplus"):
-            out.print(f"  refused  {shown(cause):24} {count}")
+        if cause != "admitted":
+            word = "not used" if cause == "surplus" else "refused "
+            out.print(f"  {word} {shown(cause):24} {count}")
     out.print(f"  attempts {shown(str(log))}")
 
 
@@ -145,12 +146,15 @@ def generate(
     from spade_envs.designer import Designer, PromptSet, copy_prompt_set, cut_for, preview
     from spade_envs.designer.generate import generate as run_generation
     from spade_envs.memory import Memory, default_home
-    from spade_envs.models import load_model
+    from spade_envs.models import check_spec, load_model
     from spade_envs.models.journal import ReplyJournal
     from spade_envs.models.openai import OpenAIModel
     from spade_envs.models.usage import Prices
     from spade_envs.sandbox import Sandbox
 
+    check_spec(model)
+    if hint_model is not None:
+        check_spec(hint_model)
     prompt_set = PromptSet.load(prompts or ("nano" if model == "nano" else "games"))
     if copy_prompts is not None:
         copied = copy_prompt_set(prompts or ("nano" if model == "nano" else "games"), copy_prompts)

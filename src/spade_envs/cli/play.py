@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 def _find(target: str, memory: Path | None) -> tuple[str, str, tuple[str, ...], str, int]:
     """Return label, source, opt-in modules, stored hint and turn limit of a file or of a stored environment."""
     path = Path(target)
+    if path.is_dir():
+        raise ValueError(f"{target} is a folder: expected FILE.py, or the id of an environment in a memory")
     if path.suffix == ".py" or path.is_file():
         if not path.is_file():
             raise ValueError(f"no program {target}: expected FILE.py, or the id of an environment in a memory")

@@ -51,7 +51,7 @@ def validate(
     judge: Annotated[
         str | None,
         typer.Option(
-            "--judge", metavar="MODEL", help="A model that reads each admitted program: nano, hf:…, openai:…."
+            "--judge", metavar="MODEL", help="A model that reads each admitted program: hf:…, vllm:…, openai:…."
         ),
     ] = None,
     judge_refuses: Annotated[
@@ -137,12 +137,17 @@ def validate(
         out.print(shown(tally.summary()))
     if reader is not None:
         err.print(shown(reader.summary()))
+    if reader is not None and reader.asked and reader.failed == reader.asked:
+        raise ValueError(f"the judge gave no verdict at all: {reader.first_error}")
     raise typer.Exit(1 if tally.refused or (strict_contradictions and contradicted) else 0)
 
 
 def _judge(model: str, base_url: str | None, *, refuses: bool) -> Judge:
     from spade_envs.models import load_model
     from spade_envs.validation import Severity
+
+    if model == "nano":
+        raise ValueError("the embedded model knows its own small exercises only; judge by hf:…, vllm:… or openai:…")
     from spade_envs.validation.judge import Judge
 
     return Judge(load_model(model, base_url=base_url), severity=Severity.REFUSE if refuses else Severity.WARN)

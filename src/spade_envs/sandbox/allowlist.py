@@ -162,7 +162,7 @@ SUGGESTIONS = {
     "tempfile": "there are no files; use io.StringIO",
     "gym": 'use "gymnasium"',
     "builtins": "call the built-in by its name",
-    "numpy": 'it is opt-in: write it in plain Python, or open the program with allow=["numpy"]',
+    "numpy": 'it is opt-in: write it in plain Python, or allow it: --allow numpy, in Python allow=["numpy"]',
 }
 """What to do instead of importing a module that is not available."""
 

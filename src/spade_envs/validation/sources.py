@@ -27,12 +27,13 @@ def iter_sources(paths: Iterable[str | Path], *, whole: bool = False) -> Iterato
     """Read programs from Python files, JSON and JSON-lines files, and folders of them, holding one file at a time.
 
     In JSON, a program is an object with a string under "source", "code" or "text", alone, in a list, or in a list
-    under "games" or "records". A Markdown fence around the program is removed unless ``whole``. Folders are read
-    recursively in the order of names; files and folders whose name starts with "." or "_" are skipped there.
-    JSON-lines files are read line by line.
+    under "games" or "records". A Markdown fence around the program becomes blank lines unless ``whole``, so that
+    line numbers are those of the file. Folders are read recursively in the order of names; files and folders whose
+    name starts with "." or "_" are skipped there. JSON-lines files are read line by line; a line that is no object
+    with a program is taken for the program itself, so that it is refused and counted.
 
     Yields:
-        Pairs of a label (the path as given, with ``:number`` from 1 for entries of a list) and the source.
+        Pairs of a label (the path as given, with ``:number`` from 1 for lines or entries of a list) and the source.
 
     Raises:
         FileNotFoundError: if a path does not exist.
@@ -92,7 +93,7 @@ def _files(path: Path) -> Iterator[Path]:
 
 def _read(file: Path) -> Iterator[tuple[str, str]]:
     if file.suffix == ".jsonl":
-        yield from _number(file, _lines(file))
+        yield from _lines(file)
         return
     text = file.read_text(encoding="utf-8", errors="replace")
     if file.suffix == ".py":
@@ -112,14 +113,16 @@ def _read(file: Path) -> Iterator[tuple[str, str]]:
     yield from _number(file, values if isinstance(values, list) else [])
 
 
-def _lines(file: Path) -> Iterator[Any]:
+def _lines(file: Path) -> Iterator[tuple[str, str]]:
     with file.open(encoding="utf-8", errors="replace") as lines:
         for number, line in enumerate(lines, start=1):
-            if line.strip():
-                try:
-                    yield json.loads(line)
-                except json.JSONDecodeError as error:
-                    raise ValueError(f"expected JSON in {file}; got an error at line {number}: {error.msg}") from error
+            if not line.strip():
+                continue
+            try:
+                found = _entry(json.loads(line))
+            except (ValueError, RecursionError):
+                found = []
+            yield f"{file}:{number}", found[0] if found else line
 
 
 def _number(file: Path, values: Iterable[Any]) -> Iterator[tuple[str, str]]:
@@ -140,6 +143,6 @@ _FENCED = re.compile(r"^[ \t]*```[\w+-]*[ \t]*\n(.*?)^[ \t]*```[ \t]*$", re.DOTA
 
 
 def _program(text: str) -> str:
-    """The last fenced block that defines a class, else the text as it is."""
-    blocks = [block for block in _FENCED.findall(text) if re.search(r"^\s*class\s", block, re.MULTILINE)]
-    return blocks[-1] if blocks else text
+    """The last fenced block that defines a class, on its lines, else the text as it is."""
+    blocks = [block for block in _FENCED.finditer(text) if re.search(r"^\s*class\s", block[1], re.MULTILINE)]
+    return "\n" * text.count("\n", 0, blocks[-1].start(1)) + blocks[-1][1] if blocks else text

@@ -8,7 +8,7 @@ not get its share of a busy machine may go on, within reason.
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from spade_envs.sandbox.polling import POLLIN, POLLOUT, poller
@@ -53,11 +53,15 @@ class Exchange:
         return self.failure is not None or (self.worker.greeted and len(self.outcomes) == len(self.names))
 
 
-def converse(exchanges: Sequence[Exchange], limits: Limits) -> None:
-    """Run all exchanges to their end. Never raises for what a worker does; a failed worker has been killed."""
+def converse(exchanges: Iterable[Exchange], limits: Limits) -> list[Exchange]:
+    """Run all exchanges to their end and return them. Never raises for what a worker does; a failed worker has been
+    killed. Each request is sent before the next exchange is taken: workers begin while others' requests are written.
+    """
     poll = poller()
     waiting: dict[int, Exchange] = {}
+    taken = []
     for exchange in exchanges:
+        taken.append(exchange)
         _restart_deadline(exchange, limits)
         _send(exchange)
         if not exchange.done:
@@ -80,6 +84,7 @@ def converse(exchanges: Sequence[Exchange], limits: Limits) -> None:
                 poll.unregister(descriptor)
                 del waiting[descriptor]
                 _finish(exchange)
+    return taken
 
 
 def _judge(exchange: Exchange, limits: Limits) -> None:

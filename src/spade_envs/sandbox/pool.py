@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 import os
 import weakref
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from types import TracebackType
 
@@ -203,8 +203,7 @@ class Sandbox:
 
     def _attempt(self, jobs: Sequence[_Job]) -> list[_Job]:
         """Run jobs once; return those whose zygote died under them, as if they had not been run."""
-        exchanges = self._prepare(jobs)
-        converse(exchanges, self.limits)
+        exchanges = converse(self._prepare(jobs), self.limits)
         orphaned = []
         for job, exchange in zip(jobs, exchanges, strict=True):
             self._check_layers(exchange)
@@ -226,9 +225,8 @@ class Sandbox:
         job.outcomes = {position: Outcome(error=error) for position in range(len(job.operations))}
         return True
 
-    def _prepare(self, jobs: Sequence[_Job]) -> list[Exchange]:
-        """Give every job's program a worker, and turn the job into an exchange with it."""
-        exchanges = []
+    def _prepare(self, jobs: Sequence[_Job]) -> Iterator[Exchange]:
+        """Give every job's program a worker, and turn the job into an exchange with it, one after the other."""
         for job in jobs:
             program = job.program
             job.prefix = []
@@ -248,8 +246,7 @@ class Sandbox:
             if job.prefix or len(names) != len(job.positions):
                 names = [operation.name for operation in job.prefix]
                 names += [job.operations[place].name for place in job.positions]
-            exchanges.append(Exchange(program.seat.worker, request, names))
-        return exchanges
+            yield Exchange(program.seat.worker, request, names)
 
     def _encode(self, job: _Job, operations: list[Operation]) -> bytes:
         """Return the request, in several frames if one would be too large."""

@@ -44,6 +44,7 @@ class Zygote:
         self._parent = parent
         self._become_worker = become_worker
         self._children: set[int] = set()
+        self._forks = 0
         self._statuses: dict[int, int] = {}
 
     def serve(self) -> NoReturn:
@@ -98,9 +99,11 @@ class Zygote:
             os.close(descriptor)
             self._send([None, str(error)])
             return
+        self._forks += 1
         if pid == 0:
             try:
                 self._control.close()
+                _spread(self._forks)
                 self._become_worker(descriptor, me, Limits(*limits), minimum)
             except Resume:
                 raise
@@ -138,6 +141,18 @@ class Zygote:
             os.kill(pid, signal.SIGKILL)
             self._remember(*os.waitpid(pid, 0))
         return self._statuses.get(pid)
+
+
+def _spread(number: int) -> None:
+    """Begin on another processor than the worker before, where there is a choice; the scheduler may move it later.
+
+    Workers sleep and wake together with their caller. Two that begin on one processor are seen to stay there, one
+    waiting for the other, while the next processor idles: what was idle for so short a time takes nothing over.
+    """
+    with contextlib.suppress(AttributeError, OSError):
+        allowed = sorted(os.sched_getaffinity(0))
+        os.sched_setaffinity(0, {allowed[number % len(allowed)]})
+        os.sched_setaffinity(0, allowed)
 
 
 def main(descriptor: int, parent: int, optional: Sequence[str]) -> NoReturn:

@@ -95,6 +95,23 @@ def test_a_pause_that_the_server_asks_for_holds_everybody(server: Server) -> Non
     assert times[1] - times[0] >= 0.3
 
 
+def test_a_full_server_that_asks_for_no_pause_gets_one(server: Server) -> None:
+    server.answers = [status(429, Retry_After="0")]
+    model = OpenAIModel("m", base_url=server.url, total_seconds=0.5)
+    assert model.complete(conversations(1), Sampling())[0].error
+    assert len(server.seen) < 100
+
+
+def test_a_pause_that_is_too_long_fails_the_call_and_blocks_no_other(server: Server) -> None:
+    server.answers = [status(429, Retry_After="1000000000"), good("fine")]
+    model = OpenAIModel("m", base_url=server.url, total_seconds=60)
+    started = time.monotonic()
+    first, second = (model.complete(conversations(1), Sampling())[0] for _ in range(2))
+    assert "429" in first.error
+    assert second.text == "fine"
+    assert time.monotonic() - started < 30
+
+
 def test_an_endpoint_that_comes_back_is_waited_for(server: Server) -> None:
     model = OpenAIModel("m", base_url=server.url, retries=1, concurrency=4)
     assert model.complete(conversations(1), Sampling())[0].text == "echo 0"

@@ -168,6 +168,9 @@ class OpenAIModel:
             # A server that never answered is more likely misspelt than about to come back.
             retries = min(self._retries, _RETRIES_UNREACHED) if failure.unreachable else self._retries
             out_of_time = time.monotonic() + pause >= deadline
+            if failure.overloaded:  # a pause that is not waited for here is not imposed on others either
+                self.usage.throttled += 1
+                self._throttle.refused(sent_at, None if out_of_time else failure.pause)
             if not failure.retry or failures > retries or out_of_time:
                 return self._given_up(failure, pauses, out_of_time)
             self.usage.retries += 1

@@ -155,10 +155,6 @@ class OpenAIModel:
                     if self._journal is not None:
                         self._journal.put(key, completion)
                     return completion
-            if failure.overloaded:
-                self.usage.throttled += 1
-                # Later calls wait for it, too, before their own time begins.
-                self._throttle.refused(sent_at, failure.pause and min(failure.pause, self._total_seconds))
             pause = failure.pause
             if pause is None or (failure.overloaded and not pause):  # a full server must not be asked without pause
                 pause = min(_LONGEST_PAUSE, _FIRST_PAUSE * 2**pauses) * rng.uniform(0.5, 1.0)

@@ -179,3 +179,37 @@ def test_what_a_hostile_worker_writes_is_refused_or_well_formed(changed: dict[st
 def test_no_inspection(text: str) -> None:
     with pytest.raises(ValueError):
         read_inspection(text)
+
+
+def test_texts_of_subclasses_of_str_forge_nothing(sandbox: Sandbox) -> None:
+    source = """
+class Sly(str):
+    def __getitem__(self, part):
+        return Sly('", "forged": "')
+
+    def encode(self, *how):
+        return b"\\xff"
+
+    def __str__(self):
+        return 'another'
+
+class SlyEnv(ToolEnv):
+    def reset(self, seed=None):
+        super().reset(seed)
+        self._state = {"n": 0}
+        self._user_messages = [Sly("Say it.")]
+        self._message_criteria = [lambda s: False]
+        self._expected_answer = Sly("the answer")
+        return "Say it.", {}
+
+    def tool_noop(self):
+        return "ok"
+"""
+    seen = _inspect(sandbox, source, "full")
+    assert seen.messages == ("another",)  # what the player is shown, and no forged JSON
+
+
+def test_a_state_that_is_not_a_number_is_told(sandbox: Sandbox) -> None:
+    source = PLANT.replace('{"water": 0}', '{"water": float("nan")}') % "True"
+    seen = _inspect(sandbox, source, "why")
+    assert [criterion.holds for criterion in seen.criteria] == [False, None, True]

@@ -12,27 +12,26 @@ from spade_envs.validation import validate
 
 SOURCE = r'''
 class ChangeEnv(TextEnv):
-    """Pay an amount with as few coins of 1, 5, 12 and 25 as possible; a greedy payment is often too long."""
-
-    COINS = (1, 5, 12, 25)
+    """Count the ways to pay an amount with coins of 1, 5, 12 and 25."""
 
     def reset(self, seed=None):
         super().reset(seed)
-        self.amount = self.rng.randint(30, 99)
-        fewest = [0] + [None] * self.amount
-        for value in range(1, self.amount + 1):
-            fewest[value] = 1 + min(fewest[value - coin] for coin in self.COINS if coin <= value)
-        self.fewest = fewest[self.amount]
-        return f"Coins: 1, 5, 12, 25. Fewest coins that make {self.amount}? Put the number into \\boxed{{}}.", {}
+        self.amount = self.rng.randint(100, 600)
+        ways = [1] + [0] * self.amount
+        for coin in (1, 5, 12, 25):
+            for value in range(coin, self.amount + 1):
+                ways[value] += ways[value - coin]
+        self.ways = ways[self.amount]
+        return f"Coins: 1, 5, 12, 25. In how many ways (sets of coins) can {self.amount} be paid? Answer in \\boxed{{}}.", {}
 
     def step(self, action):
-        right = self.answer(action) == str(self.fewest)
+        right = self.answer(action) == str(self.ways)
         return ("Right." if right else "Wrong."), float(right), True, False, {}
 
     def solution(self):
-        return f"\\boxed{{{self.fewest}}}"
+        return f"\\boxed{{{self.ways}}}"
 '''
-HINT = "Work upwards from small amounts, and keep the best count for each; answer with one number in \\boxed{}."
+HINT = "Take the coins one kind after the other, and keep a count for every smaller amount; one number in \\boxed{}."
 
 
 def main() -> None:

@@ -12,7 +12,7 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
     [
         (
             "make_and_play.py",
-            ["ChangeEnv: admitted True, proven True", "Hint: Work upwards", "return 1.0, terminated True"],
+            ["ChangeEnv: admitted True, proven True", "Hint: Take the coins", "return 1.0, terminated True"],
         ),
         ("vector_rollout.py", ["bisection wins 32 of 32 episodes"]),
     ],

@@ -16,6 +16,8 @@ from spade_envs.validation.shown import play_evidence, quoted, shorten
 PAID = 0.5
 """A reward that counts as being paid for a single action."""
 
+_FEWEST_GUESSES = 3  # players of a seed that make a mean
+
 
 def reward_range(evidence: Evidence) -> list[Finding]:
     """Rewards lie in [-1, 1] and are not negative; returns are in range for the return mode."""
@@ -191,6 +193,8 @@ def variance(evidence: Evidence) -> list[Finding]:
         if not player.contentless and len(rollouts) >= config.play_seeds:
             for rollout in rollouts[: config.play_seeds]:
                 by_seed.setdefault(rollout.seed, []).append(rollout.return_(config))
+    if any(len(values) < _FEWEST_GUESSES for values in by_seed.values()):  # one guess that happens to fit is no mean
+        return []
     means = {seed: statistics.fmean(values) for seed, values in by_seed.items()}
     if not means or max(means.values()) < 0.5 or min(means.values()) > 0.05:
         return []

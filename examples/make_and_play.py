@@ -22,7 +22,7 @@ class ChangeEnv(TextEnv):
             for value in range(coin, self.amount + 1):
                 ways[value] += ways[value - coin]
         self.ways = ways[self.amount]
-        return f"Coins: 1, 5, 12, 25. In how many ways (sets of coins) can {self.amount} be paid? Answer in \\boxed{{}}.", {}
+        return f"Coins: 1, 5, 12, 25. How many sets of coins make {self.amount}? Answer in \\boxed{{}}.", {}
 
     def step(self, action):
         right = self.answer(action) == str(self.ways)

@@ -167,4 +167,4 @@ def test_sources_are_found_again_by_their_labels(tmp_path: Path) -> None:
     assert count_sources([tmp_path]) is None
     assert count_sources([tmp_path / "a.py"]) == 1
     with pytest.raises(KeyError):
-        find_source(f"{tmp_path / 'b.jsonl'}:3")
+        find_source(f"{tmp_path / 'b.jsonl'}:2")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 from scripted_designer import FAST, program
@@ -24,6 +25,18 @@ DOCUMENT = Document("doc", "On numbers. " * 100)
 @pytest.fixture
 def designer(memory: Memory, sandbox: Sandbox) -> Designer:
     return Designer(PromptSet.load("games"), memory, sandbox, validation=FAST, generator="scripted", licence="CC0")
+
+
+@pytest.mark.parametrize("remembering", [False, True])
+def test_a_copy_of_the_prompts_example_is_no_design(remembering: bool, memory: Memory, sandbox: Sandbox) -> None:
+    prompts = PromptSet.load("games")
+    designer = Designer(prompts, memory if remembering else None, sandbox, validation=FAST, generator="scripted")
+    prompt = designer.prompt(DOCUMENT, SKILL, random.Random(0))
+    changed = prompts.example.replace("self.purse", "self.money").replace("= 9", "= 8")
+    for source in (prompts.example, f"import math\n{changed}"):
+        attempt = designer.admit(f"```python\n{source}```", prompt)
+        assert (attempt.status, attempt.cause, attempt.record) == ("duplicate", "duplicate", None)
+        assert "example of the prompt" in attempt.reason
 
 
 def test_a_good_reply_becomes_a_record_with_its_history(designer: Designer, memory: Memory) -> None:
@@ -72,7 +85,7 @@ def test_what_is_wrong_with_a_reply_is_said(designer: Designer, memory: Memory) 
 
 def test_a_tool_environment_as_its_prompt_describes_it_is_admitted(memory: Memory, sandbox: Sandbox) -> None:
     designer = Designer(PromptSet.load("tool_use"), memory, sandbox, validation=FAST)
-    source = designer.prompts.example + "\n"
+    source = (Path(__file__).parents[1] / "data" / "validation_tools" / "sound" / "clinic_proven.py").read_text()
     prompt = designer.prompt(DOCUMENT, "State Modification", random.Random(3))
     assert prompt.drawn["domain"] in prompt.messages[-1]["content"]
     attempt = designer.admit(f"```python\n{source}```", prompt)

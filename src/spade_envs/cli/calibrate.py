@@ -247,14 +247,13 @@ def _here(
 
 
 def _check_run(run: str, resume: bool, next_chunk: int, state: dict[str, Any], settings: dict[str, Any]) -> None:
+    from spade_envs.memory.settings import changed_settings
+
     if next_chunk and not resume:
         raise ValueError(f"the memory holds a run {run!r} already: go on with it (--resume), or take another --seed "
                          f"or --run for further plays")  # fmt: skip
-    before = state.get("settings", settings)
-    changed = [f"{name} was {before.get(name)!r}, is {value!r}" for name, value in settings.items()
-               if before.get(name) != value]  # fmt: skip
-    if changed:
-        raise ValueError(f"run {run!r} cannot be resumed with other settings: {'; '.join(changed)}")
+    if changed := changed_settings(state, settings):
+        raise ValueError(f"run {run!r} cannot be resumed with other settings: {changed}")
 
 
 def _store(store: Memory, run: str, number: int, results: Sequence[Calibration], state: dict[str, Any]) -> None:

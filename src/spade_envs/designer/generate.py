@@ -20,6 +20,7 @@ from spade_envs.designer.designer import Designer
 from spade_envs.designer.hints import HintWriter
 from spade_envs.designer.rounds import Round, preview
 from spade_envs.designer.summary import GenerateSummary
+from spade_envs.memory.settings import changed_settings
 from spade_envs.models.base import ChatModel, Sampling
 
 if TYPE_CHECKING:
@@ -165,11 +166,8 @@ def _check_resume(
     if next_round and not resume:
         raise GenerateError(f"the memory holds a run {run!r} already ({state.get('admitted', 0)} environments): "
                             f"resume it (--resume), or choose another name for the run (--run)")  # fmt: skip
-    before = state.get("settings", settings)
-    changed = [f"{name} was {before.get(name)!r}, is {value!r}" for name, value in settings.items()
-               if before.get(name) != value]  # fmt: skip
-    if changed:
-        raise GenerateError(f"run {run!r} cannot be resumed with other settings: {'; '.join(changed)}. "
+    if changed := changed_settings(state, settings):
+        raise GenerateError(f"run {run!r} cannot be resumed with other settings: {changed}. "
                             f"Use the old ones, or choose another name for the run")  # fmt: skip
 
 

@@ -58,6 +58,36 @@ def test_replies_without_a_program_are_asked_for_one(designer: Designer) -> None
     assert "cut off" in again["content"]
 
 
+def test_a_copy_of_the_example_is_asked_for_another_idea(designer: Designer) -> None:
+    prompt = designer.prompt(None, SKILL, random.Random(1))
+    attempt = designer.admit(f"```python\n{designer.prompts.example}```", prompt)
+    assert (attempt.status, repairable(attempt)) == ("duplicate", True)
+    reply, again = repair_messages(designer.prompts, prompt, attempt)[-2:]
+    assert "class TollRoadEnv" in reply["content"]
+    assert "repeats the example of the prompt" in again["content"]
+    assert "goal of its own" in again["content"]
+    assert "corrected" not in again["content"]
+
+
+class Copying(ScriptedModel):
+    """Copies the example first, and writes a program of its own when it is told so."""
+
+    def _reply(self, index: int, conversation: Conversation, sampling: Sampling) -> Completion:
+        if not conversation[-1]["content"].startswith("This is no new environment"):
+            return Completion(f"```python\n{PromptSet.load('games').example}```", 40, 90)
+        return Completion(f"```python\n{program(random.Random(f'{sampling.seed}/{index}'))}```", 40, 90)
+
+
+def test_an_attempt_is_judged_by_the_replies_that_repeat_nothing(
+    designer: Designer, memory: Memory, corpus: Corpus
+) -> None:
+    summary = generate(Copying(), corpus, designer, memory, count=3, seed=3, run="a", round_size=4, repairs=1)
+    assert (summary.admitted, summary.first_admitted, summary.repaired) == (3, 0, 3)
+    assert summary.judged == summary.attempts - summary.causes["duplicate"] - summary.causes["surplus"]
+    assert summary.first_causes["duplicate"] == summary.attempts - summary.causes["surplus"]
+    assert (summary.first_validity, summary.final_validity) == (0.0, 3 / summary.judged)
+
+
 def test_what_is_sent_back_is_bounded(designer: Designer) -> None:
     prompt = designer.prompt(None, SKILL, random.Random(1))
     source = "class HugeEnv:\n" + "".join(f"    def a{n}(self): eval('{'x' * 300}')\n" for n in range(200))
@@ -132,7 +162,8 @@ def test_first_and_final_validity_are_counted_apart(
     lines = _lines(log)
     assert [line["index"] for line in lines] == list(range(summary.attempts))
     assert summary.admitted == len(memory) == 12
-    judged = [line for line in lines if line["first_status"] in ("admitted", "refused", "no_code")]
+    said = {line["index"]: {line["status"], *(turn["status"] for turn in line["earlier"])} for line in lines}
+    judged = [line for line in lines if said[line["index"]] & {"admitted", "refused", "no_code"}]
     first = [line for line in judged if line["first_status"] == "admitted"]
     mended = [line for line in judged if line["status"] == "admitted" and line["repairs"]]
     assert mended

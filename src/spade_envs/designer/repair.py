@@ -1,4 +1,4 @@
-"""Sending a refused program back to its designer: the reasons, the lines in question, what to do."""
+"""Sending a program that cannot be used back to its designer: the reasons, the lines in question, what to do."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ _LINE = re.compile(r"\bline (\d+)\b")
 
 
 def repairable(attempt: Attempt) -> bool:
-    """Whether asking again can help: the program was refused, or the reply held none."""
-    return attempt.status in ("refused", "no_code")
+    """Whether asking again can help: the program was refused, repeats another one, or the reply held none."""
+    return attempt.status in ("refused", "no_code", "duplicate")
 
 
 def repair_messages(prompts: PromptSet, prompt: DesignPrompt, attempt: Attempt) -> list[Message]:
@@ -52,6 +52,7 @@ def _variables(attempt: Attempt) -> dict[str, Any]:
     numbers = [int(number) for finding in findings for number in _LINE.findall(finding["reason"])]
     return {
         "status": attempt.status,
+        "repeated": attempt.reason,
         "cut_off": attempt.finish == "length",
         "findings": findings,
         "warnings": [_shorten(finding.reason) for finding in warned[: MAX_FINDINGS - len(findings)]],

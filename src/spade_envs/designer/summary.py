@@ -17,6 +17,9 @@ TOTALS = (
 )  # fmt: skip
 """The numbers that a run stores with every round."""
 
+JUDGED = ("admitted", "refused", "no_code")
+"""Statuses of replies that say whether the model can write a valid program."""
+
 
 @dataclass(slots=True)
 class GenerateSummary:
@@ -27,7 +30,7 @@ class GenerateSummary:
     admitted: int = 0
     attempts: int = 0
     rounds: int = 0
-    judged: int = 0  # attempts whose first reply was admitted, refused or held no program
+    judged: int = 0  # attempts with a reply that was admitted, refused or held no program; the others only repeat
     first_admitted: int = 0  # of these, admitted at the first reply
     repaired: int = 0  # of these, admitted after a repair
     repair_turns: int = 0
@@ -57,7 +60,7 @@ class GenerateSummary:
         self.attempts += 1
         self.causes[attempt.cause] += 1
         self.first_causes[first.cause] += 1
-        self.judged += first.status in ("admitted", "refused", "no_code")
+        self.judged += any(one.status in JUDGED for one in (*attempt.earlier, attempt))
         self.first_admitted += first.status == "admitted"
         self.repaired += attempt.status == "admitted" and bool(attempt.earlier)
         self.repair_turns += len(attempt.earlier)

@@ -176,7 +176,7 @@ def test_first_and_final_validity_are_counted_apart(
         assert line["earlier"][0]["reason"]
         assert line["earlier"][0]["raw"] != line["raw"]
         assert line["tokens"] > 90
-        assert line["first_cause"] not in ("admitted", "duplicate", "model_error")
+        assert line["first_cause"] not in ("admitted", "model_error")
     assert summary.repair_turns == sum(line["repairs"] for line in lines)
     assert sum(line["tokens"] for line in lines) == summary.completion_tokens
     by_attempt = {line["index"]: line["repairs"] for line in lines}

@@ -14,10 +14,12 @@ from typing import TYPE_CHECKING
 
 from spade_envs.batching import own_hints
 from spade_envs.laps import Laps
-from spade_envs.play import Episode, PlayConfig, PlayTask, StopReason, advance_episodes, start_episodes, stop_episodes
+from spade_envs.play import PlayConfig, PlayTask, StopReason, start_episodes
 from spade_envs.record import EnvironmentRecord
 from spade_envs.sandbox.types import ProgramError
+from spade_train.converse import converse
 from spade_train.cycle import Cycle, CycleConfig, Design, DesignerLike, Plan, Played, Sample, Sampler, Written
+from spade_train.engine import engine_of
 from spade_train.rewards import DesignOutcome, designer_reward
 from spade_train.rows import Row
 from spade_train.tokens import ChatTokens
@@ -150,7 +152,10 @@ class Rollout:
             Row("agent", e.task.key, self.tokens.prompt(e.messages) if e.stop is None else [self.tokens.eos])
             for e in episodes
         ]
-        self._converse(list(zip(episodes, rows, strict=True)), sampler)
+        with engine_of(sampler) as engine:
+            converse(
+                list(zip(episodes, rows, strict=True)), engine, self.tokens, self.sandbox, self.config.context_tokens
+            )
         for index, (owner, episode, row) in enumerate(zip(owners, episodes, rows, strict=True)):
             (owner.plain if index < plain else owner.hinted).append(episode)
             row.reward = None if episode.stop is StopReason.PROGRAM_ERROR else episode.return_
@@ -177,39 +182,6 @@ class Rollout:
         for one, sample in zip(fresh, samples, strict=True):
             one.record = self.hints.judged(one.record, self.tokens.decode(sample.ids))
         return [one for one in fresh if one.record.hint]
-
-    def _converse(self, pairs: Sequence[tuple[Episode, Row]], sampler: Sampler) -> None:
-        """Play to the end, one batch of turns at a time."""
-        live = self._that_fit([(episode, row, []) for episode, row in pairs if episode.stop is None])
-        while sampler.busy(len(live)):
-            longest = max((episode.remaining_tokens for episode, _ in live), default=1)
-            samples = sampler.sample([row.context for _, row in live], longest)
-            replies = []
-            for (episode, row), sample in zip(live, samples, strict=True):
-                limit = episode.remaining_tokens  # the batch is sampled with the longest one
-                row.sampled(sample.ids[:limit], None if sample.logprobs is None else sample.logprobs[:limit])
-                replies.append((episode, self.tokens.decode(sample.ids[:limit]), len(sample.ids[:limit])))
-            advance_episodes(self.sandbox, replies)
-            going = []
-            for episode, row in live:
-                if episode.stop is None:
-                    closed = bool(row.completion_ids) and row.completion_ids[-1] == self.tokens.eos
-                    going.append(
-                        (episode, row, self.tokens.observation(episode.messages[-1]["content"], closed=closed))
-                    )
-            live = self._that_fit(going)
-
-    def _that_fit(self, turns: Sequence[tuple[Episode, Row, list[int]]]) -> list[tuple[Episode, Row]]:
-        """Append observations where the next turn still fits into the context; stop the other episodes."""
-        live = []
-        for episode, row, observation in turns:
-            length = len(row.prompt_ids) + len(row.completion_ids) + len(observation)
-            if length + episode.remaining_tokens > self.config.context_tokens:
-                stop_episodes(self.sandbox, [episode], StopReason.CONTEXT_LIMIT)
-                continue
-            row.given(observation)
-            live.append((episode, row))
-        return live
 
     def _pay(self, written: Sequence[Written]) -> None:
         copies = Counter(id(one.played) for one in written if one.played is not None)

@@ -192,6 +192,8 @@ class SpadeReward:
         if self._agent_weight is not None:
             weights["agent"] = self._agent_weight
         result = advantages(spade_row, weights, epsilon=self._epsilon)
+        for row, value in zip(spade_row, result, strict=True):
+            row.advantage = value
         for name, value in advantage_metrics(spade_row, result).items():
             log_metric(name, value)
         log_metric("weight/designer", weights["designer"])

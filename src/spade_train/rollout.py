@@ -159,6 +159,7 @@ class Rollout:
         for index, (owner, episode, row) in enumerate(zip(owners, episodes, rows, strict=True)):
             (owner.plain if index < plain else owner.hinted).append(episode)
             row.reward = None if episode.stop is StopReason.PROGRAM_ERROR else episode.return_
+            row.episode = episode
         return [row for row in rows[:plain] if row.completion_ids]
 
     def _hints(self, played: Sequence[Played], sampler: Sampler) -> list[tuple[Played, list[str]]]:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from spade_envs.play import Episode
 
 Role = Literal["designer", "agent", "pad"]
 
@@ -16,7 +19,8 @@ class Row:
     ``mask`` and ``completion_ids`` have the same length; 1 marks a token the policy sampled, 0 a token that stood in
     its context (an observation, a missing end-of-turn token). ``logprobs`` has that length too, 0.0 where masked,
     or is empty when the backend gives none (``scored`` is False then). ``reward`` is the raw reward, None where there
-    is nothing to learn from.
+    is nothing to learn from. ``advantage`` is what the update used, None before; ``episode`` is what the row was
+    played in.
     """
 
     role: Role
@@ -27,6 +31,8 @@ class Row:
     logprobs: list[float] = field(default_factory=list)
     reward: float | None = None
     scored: bool = False
+    advantage: float | None = None
+    episode: Episode | None = field(default=None, compare=False, repr=False)
 
     def sampled(self, ids: Sequence[int], logprobs: Sequence[float] | None) -> None:
         """Append tokens of the policy."""

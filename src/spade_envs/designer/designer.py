@@ -18,7 +18,7 @@ from spade_envs.designer.tokens import Cut, cut_estimated
 from spade_envs.laps import Laps
 from spade_envs.record import EnvironmentRecord, source_id
 from spade_envs.source_text.extract import extract_program
-from spade_envs.validation import Report, ValidationConfig, validate
+from spade_envs.validation import Probe, Report, ValidationConfig, validate
 from spade_envs.validation.finding import Severity
 
 if TYPE_CHECKING:
@@ -68,6 +68,7 @@ class Designer:
         licence: str = "",
         cut: Cut = cut_estimated,
         validator: Validator | None = None,
+        probes: Sequence[Probe] = (),
     ) -> None:
         """Put the parts together.
 
@@ -83,8 +84,14 @@ class Designer:
             licence: stored in the records.
             cut: shortens documents to a number of tokens, :func:`~spade_envs.designer.tokens.cut_for` the model.
             validator: validates elsewhere, by the same configuration; None: here, in ``sandbox``.
+            probes: further probes of your own, where programs are validated here.
+
+        Raises:
+            ValueError: if there are probes of your own and a validator elsewhere, which does not know them.
         """
-        self.prompts, self.memory, self.sandbox = prompts, memory, sandbox
+        if probes and validator is not None:
+            raise ValueError("probes of your own run here: leave out validator, or give that one the probes")
+        self.prompts, self.memory, self.sandbox, self.probes = prompts, memory, sandbox, tuple(probes)
         self._contradictions = None if memory is None else MemoryContradictions(memory)
         self.validation = validation_config(prompts, validation)
         self.generator, self.allow, self.licence = generator, tuple(allow), licence
@@ -121,7 +128,9 @@ class Designer:
     def _report(self, source: str) -> Report:
         if self.validator is not None:
             return self.validator.report(source)
-        return validate(source, sandbox=self.sandbox, allow=self.allow, config=self.validation)
+        return validate(
+            source, sandbox=self.sandbox, allow=self.allow, config=self.validation, probes=self.probes
+        )  # fmt: skip
 
     def admit(self, text: str, prompt: DesignPrompt) -> Attempt:
         """Judge one reply: extract, compare with the memory, validate, make the record (not yet stored).

@@ -20,7 +20,7 @@ class Program:
 
     The worker may be stopped when many programs are in use; the next operation starts another one and brings the
     sessions back by playing them again. When the worker *dies*, its sessions are lost: each operation on them
-    gives :class:`ProgramDied` until a new ``make``.
+    gives :class:`ProgramDied` until a new ``make``. A context manager that closes itself.
     """
 
     def __init__(self, sandbox: Sandbox, source: str, allow: Sequence[str], twin: bool, shared: bool = False) -> None:
@@ -77,6 +77,12 @@ class Program:
         self.closed = True
         self._sandbox.vacate(self)
         self.journal.clear()
+
+    def __enter__(self) -> Program:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
 
 class Session:

@@ -56,6 +56,7 @@ def validate(
     hint: str | None = None,
     allow: Sequence[str] = (),
     config: ValidationConfig | None = None,
+    probes: Sequence[Probe] = (),
 ) -> Report:
     """Run all probes on one program, inside the sandbox.
 
@@ -68,6 +69,7 @@ def validate(
         hint: a hint written apart from the program, if any; it is checked like the program's own ``hint()``.
         allow: opt-in modules, such as "numpy".
         config: seeds, bounds and thresholds.
+        probes: further probes of your own, asked after the built-in ones; they see the same evidence.
 
     Raises:
         SandboxError: if the sandbox itself fails.
@@ -100,6 +102,8 @@ def validate(
         for probe in PROBES:
             findings += probe(evidence)
         findings += tool_probes(evidence, inside, findings)
+        for probe in probes:
+            findings += probe(evidence)
     findings.sort(key=lambda finding: _ORDER[finding.severity])
     ended = time.perf_counter()
     seconds = {"load": loaded - started, "collect": collected - loaded, "probes": ended - collected}

@@ -23,7 +23,8 @@ from spade_train.config import ConfigError, SpadeConfig
 from spade_train.curriculum import Curriculum, CurriculumConfig, PoolCurriculum, ResumeError, SelfPlayCurriculum
 from spade_train.cycle import Cycle, CycleConfig
 from spade_train.evaluation.heldout import evaluate, load_programs
-from spade_train.metrics import cycle_metrics, transcripts
+from spade_train.metrics import cycle_metrics
+from spade_train.pool_sources import load_pool
 from spade_train.rewards import DesignerReward, SpadeReward
 from spade_train.rollout import Rollout
 from spade_train.tokens import ChatTokens
@@ -42,7 +43,6 @@ class _Outcome:
 
     records: list[EnvironmentRecord]
     plays: list[tuple[str, bool, tuple[float, ...]]]  # record id, hinted, returns
-    transcripts: list[dict[str, Any]]
 
 
 class SelfPlay:
@@ -58,7 +58,7 @@ class SelfPlay:
         self.memory, self.sandbox = memory, sandbox
         self.reward = SpadeReward(designer_weight=config.designer_weight, agent_weight=config.agent_weight)
         self._cycles: list[tuple[int, Cycle]] = []
-        self.transcripts: list[dict[str, Any]] = []  # of the latest step, on rank 0
+        self.latest: list[tuple[int, Cycle]] = []  # this rank's cycles that were committed last, with their steps
         self._heldout = load_programs(config.heldout) if config.heldout and config.heldout_every else []
 
     @classmethod
@@ -72,7 +72,8 @@ class SelfPlay:
 
         Raises:
             TemplateError: if the chat template cannot be used.
-            ConfigError: if the pool is empty or a budget does not fit into the context.
+            PoolError: if the pool cannot be read or is empty.
+            ConfigError: if a budget does not fit into the context.
             SandboxError: if programs cannot be isolated as well as asked for.
         """
         from accelerate import PartialState
@@ -85,10 +86,10 @@ class SelfPlay:
         state = PartialState()
         with state.main_process_first():  # rank 0 makes the database
             memory = Memory.open(config.memory, capacity=config.memory_capacity, read_only=not state.is_main_process)
-        sandbox = Sandbox(
-            Limits(),
-            max_workers=config.sandbox_workers,
-            minimum_isolation=cast(IsolationLevel, config.minimum_isolation),
+        isolation = cast(IsolationLevel, config.minimum_isolation)
+        pool = load_pool(str(config.pool), minimum_isolation=isolation) if config.mode == "fixed_pool" else None
+        sandbox = (pool.sandbox if pool is not None else Sandbox)(
+            Limits(), max_workers=config.sandbox_workers, minimum_isolation=isolation
         )
         design_tokens = config.design_tokens or prompts.designer_sampling.max_tokens
         cycle = CycleConfig(
@@ -104,12 +105,8 @@ class SelfPlay:
             reward=cast(DesignerReward, config.designer_reward),
             penalties=config.penalties,
         )
-        if config.mode == "fixed_pool":
-            with Memory.open(config.pool, read_only=True) as pool:
-                records = pool.records()
-            if not records:
-                raise ConfigError(f"pool {config.pool} holds no environment; expected the folder of a memory")
-            curriculum: Curriculum = PoolCurriculum(records, config.environments, config.seed)
+        if pool is not None:
+            curriculum: Curriculum = PoolCurriculum(pool.records, config.environments, config.seed)
             rollout = Rollout(tokens, None, sandbox, play, cycle)
         else:
             sizes = CurriculumConfig(config.documents, config.places, config.reserved, config.replay_plays, config.seed)
@@ -166,19 +163,18 @@ class SelfPlay:
         from spade_train.callbacks import MemoryCallback, MetricsCallback, TranscriptsCallback
 
         own: list[TrainerCallback] = [MemoryCallback(self), MetricsCallback()]
-        return [*own, TranscriptsCallback(self)] if self.config.transcripts else own
+        return [*own, TranscriptsCallback(self, lines=True, parts=True)] if self.config.transcripts else own
 
     def commit(self) -> None:
         """Write what the ranks' latest cycles made to the memory; collective."""
         from accelerate import PartialState
 
         state = PartialState()
-        mine = [_outcome(cycle, step, self.config.process_index) for step, cycle in self._cycles]
+        mine = [_outcome(cycle) for _, cycle in self._cycles]
         steps = [step for step, _ in self._cycles]
-        self._cycles = []
+        self.latest, self._cycles = self._cycles, []
         gathered = gather(state, mine)
         if state.is_main_process:
-            self.transcripts = [line for rank in gathered for outcome in rank for line in outcome.transcripts]
             for outcomes in gathered:
                 for step, outcome in zip(steps, outcomes):
                     self._write(step, outcome)
@@ -256,7 +252,7 @@ def _play_config(config: SpadeConfig, prompts: PromptSet, context: int) -> PlayC
     return dataclasses.replace(play, context_tokens=context)
 
 
-def _outcome(cycle: Cycle, step: int, rank: int) -> _Outcome:
+def _outcome(cycle: Cycle) -> _Outcome:
     plays = [
         (one.record.id, hinted, returns)
         for one in cycle.played
@@ -264,4 +260,4 @@ def _outcome(cycle: Cycle, step: int, rank: int) -> _Outcome:
         if (returns := one.returns(hinted=hinted))
     ]
     records = [one.record for one in cycle.played]  # those of a fixed pool too; known ones are not added again
-    return _Outcome(records, plays, list(transcripts(cycle, step=step, rank=rank)))
+    return _Outcome(records, plays)

@@ -12,6 +12,7 @@ import pytest
 from safetensors.torch import load_file
 
 from spade_envs.memory import Memory
+from spade_envs.pools import PoolError
 from spade_train.callbacks import read_metrics
 from spade_train.config import ConfigError, SpadeConfig, load_recipe
 from spade_train.recipe import RunResult, load_policy, run
@@ -96,7 +97,7 @@ def test_fixed_pool_plays_without_a_designer(trained: RunResult, tmp_path: Path)
     assert "design/valid" not in line
     assert line["replay/count"] == 2
     Memory.open(tmp_path / "empty").close()
-    with pytest.raises(ConfigError, match="holds no environment"):
+    with pytest.raises(PoolError, match="holds no environment"):
         run(_recipe(tmp_path / "none", max_steps=1, mode="fixed_pool", pool=str(tmp_path / "empty")))
 
 

@@ -17,10 +17,12 @@ class CycleSettings:
     corpus: str = setting("builtin:nano", "grounding documents: JSONL, Parquet, a folder of texts, or builtin:nano")
     prompts: str = setting("nano", "prompt set: nano, games, tool_use, or a folder")
     memory: str | None = setting(None, "folder of the environment memory; default <output_dir>/memory")
-    memory_capacity: int | None = setting(
-        None, "newest environments for exemplars and replays; default: 200"
+    memory_capacity: int | None = setting(None, "newest environments for exemplars and replays; default: 200")
+    pool: str | None = setting(
+        None,
+        "fixed_pool: a memory's folder, an exported or published pool, reasoning-gym:TASK[,TASK…] or all, "
+        "gymnasium:ID[,ID…]",
     )
-    pool: str | None = setting(None, "folder of a memory with the environments of fixed_pool training")
 
     documents: int = setting(3, "documents of one cycle")
     designs: int = setting(6, "programs written for each document")
@@ -38,4 +40,6 @@ class CycleSettings:
         if not 0.0 <= self.replay_share < 1.0:
             raise ConfigError(f"replay_share must lie in [0, 1), got {self.replay_share}")
         if self.mode == "fixed_pool" and not self.pool:
-            raise ConfigError("fixed_pool training needs pool: the folder of a memory with environments")
+            raise ConfigError(
+                "fixed_pool training needs pool: a memory's folder, a pool, reasoning-gym:TASK, gymnasium:ID"
+            )

@@ -35,6 +35,11 @@ class Engine(Protocol):
         """
         ...
 
+    @property
+    def steps(self) -> int:
+        """Model steps so far; what ``lag`` is counted in."""
+        ...
+
     def submit(self, requests: Sequence[TurnRequest]) -> None:
         """Take turns to sample. A key must not be running already."""
         ...
@@ -75,6 +80,7 @@ class LockStepEngine:
 
     def __init__(self, sampler: Sampler) -> None:
         self._sampler = sampler
+        self.steps = 0  # calls of the sampler
         self._waiting: list[TurnRequest] = []
 
     def submit(self, requests: Sequence[TurnRequest]) -> None:
@@ -92,6 +98,7 @@ class LockStepEngine:
         if len(temperatures) > 1:
             raise ValueError(f"expected one temperature for all turns of a lock-step call, got {temperatures}")
         longest = max((turn.max_tokens for turn in turns), default=1)
+        self.steps += 1
         samples = self._sampler.sample([turn.context for turn in turns], longest, *temperatures - {None})
         return [(turn.key, _cut(sample, turn.max_tokens)) for turn, sample in zip(turns, samples, strict=True)]
 
@@ -111,6 +118,21 @@ def engine_of(sampler: Sampler) -> Iterator[Engine]:
             yield engine
     else:
         yield LockStepEngine(sampler)
+
+
+def sample_all(
+    engine: Engine, prompts: Sequence[list[int]], max_tokens: int, temperature: float | None = None
+) -> list[Sample]:
+    """Return one sample for each prompt, in order: a :class:`~spade_train.cycle.Sampler`'s call by an engine."""
+    engine.submit([TurnRequest(key, prompt, max_tokens, temperature) for key, prompt in enumerate(prompts)])
+    samples: dict[int, Sample] = {}
+    while len(samples) < len(prompts):
+        finished = dict(engine.collect())
+        if not finished:
+            raise RuntimeError(f"the engine returned {len(samples)} of {len(prompts)} samples and runs no more")
+        samples |= finished
+        engine.release(finished)
+    return [samples[key] for key in range(len(prompts))]
 
 
 def _cut(sample: Sample, length: int) -> Sample:

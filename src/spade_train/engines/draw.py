@@ -1,0 +1,111 @@
+"""How a token is drawn from logits: temperature, truncations, and a number of its own for every turn and step."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from transformers import MinPLogitsWarper, TopKLogitsWarper, TopPLogitsWarper
+
+_HARMLESS = {
+    "max_new_tokens", "max_length", "do_sample", "pad_token_id", "bos_token_id", "eos_token_id", "disable_compile",
+    "transformers_version", "_from_model_config", "use_cache", "cache_implementation",
+}  # fmt: skip
+_KNOWN = {"temperature": 1.0, "top_p": 1.0, "top_k": 0, "min_p": 0.0, "repetition_penalty": 1.0}
+
+
+@dataclass(frozen=True, slots=True)
+class Draw:
+    """Settings of sampling, applied in the order in which ``generate`` applies them."""
+
+    temperature: float = 1.0
+    top_p: float = 1.0
+    top_k: int = 0
+    min_p: float = 0.0
+    repetition_penalty: float = 1.0
+
+    @classmethod
+    def from_generation_config(cls, config: Any, own: Any = None) -> Draw:
+        """Take the settings of a ``GenerationConfig``.
+
+        Args:
+            config: the settings of a call.
+            own: the model's, which ``generate`` takes where ``config`` says nothing.
+
+        Raises:
+            ValueError: if a setting is not one of these five.
+        """
+        merged = dict(own.to_diff_dict()) if own is not None else {}
+        merged |= {name: value for name, value in config.to_diff_dict().items() if value is not None}
+        explicit = {name: getattr(config, name, None) for name in _KNOWN}
+        merged |= {name: value for name, value in explicit.items() if value is not None}
+        if other := sorted(name for name in merged if merged[name] and name not in _HARMLESS and name not in _KNOWN):
+            raise ValueError(f"sampling with {', '.join(other)} is not supported")
+        settings: dict[str, Any] = {name: type(own)(merged.get(name) or own) for name, own in _KNOWN.items()}
+        return cls(**settings) if config.do_sample else cls(0.0, repetition_penalty=settings["repetition_penalty"])
+
+    def draw(
+        self, logits: torch.Tensor, temperatures: Sequence[float], uniforms: Sequence[float], seen: torch.Tensor | None
+    ) -> tuple[list[int], list[float]]:
+        """Draw one token for each row, by inverse transform.
+
+        Args:
+            logits: (rows, vocabulary), float32.
+            temperatures: of each row; 0 takes the likeliest token.
+            uniforms: a number in [0, 1) for each row.
+            seen: (rows, vocabulary), the tokens of the context, where there is a repetition penalty.
+
+        Returns:
+            Tokens and their log-probabilities under the distribution that they were drawn from (what TRL has vLLM
+            report as ``processed_logprobs``), for temperature 0 under the untempered one.
+        """
+        if seen is not None:
+            # Keskar et al. 2019 (CTRL): divide what is positive, multiply what is negative.
+            penalised = torch.where(logits < 0, logits * self.repetition_penalty, logits / self.repetition_penalty)
+            logits = torch.where(seen, penalised, logits)
+        greedy = [index for index, temperature in enumerate(temperatures) if temperature == 0]
+        if any(temperature not in (0.0, 1.0) for temperature in temperatures):
+            scale = torch.tensor([temperature or 1.0 for temperature in temperatures], device=logits.device)
+            logits = logits / scale[:, None]
+        scores = logits
+        if len(greedy) < len(temperatures):
+            for warper in self._warpers():
+                scores = warper(None, scores)
+        logprobs = torch.log_softmax(scores, dim=-1)
+        number = torch.tensor(uniforms, dtype=torch.float32, device=logits.device)[:, None]
+        tokens = _inverse_transform(logprobs.exp(), number)
+        if greedy:
+            tokens[greedy] = logits[greedy].argmax(dim=-1, keepdim=True)
+        values = logprobs.gather(1, tokens)
+        if greedy:
+            values[greedy] = torch.log_softmax(logits[greedy], dim=-1).gather(1, tokens[greedy])
+        both = torch.cat([tokens.float(), values], dim=1).tolist()  # one transfer; ids are exact below 2**24
+        return [int(token) for token, _ in both], [value for _, value in both]
+
+    def _warpers(self) -> list[Any]:
+        warpers: list[Any] = []
+        if self.top_k > 0:
+            warpers.append(TopKLogitsWarper(self.top_k))
+        if self.top_p < 1:
+            warpers.append(TopPLogitsWarper(self.top_p))
+        if self.min_p > 0:
+            warpers.append(MinPLogitsWarper(self.min_p))
+        return warpers
+
+
+def _inverse_transform(probabilities: torch.Tensor, number: torch.Tensor) -> torch.Tensor:
+    """Return (rows, 1) the token whose share of the distribution (rows, vocabulary) holds the number (rows, 1)."""
+    cumulated = probabilities.cumsum(dim=-1)
+    choice = torch.searchsorted(cumulated, number * cumulated[:, -1:], right=True)
+    # Rounding may put the number on the last edge; the last token with any probability takes it then.
+    last = cumulated.argmax(dim=-1, keepdim=True)  # the first to reach the sum: those after it have no share
+    return torch.minimum(choice, last)
+
+
+def uniforms(seed: Sequence[int], key: int, turn: int, steps: int) -> np.ndarray[tuple[int], np.dtype[np.float32]]:
+    """Return the numbers of one turn; they depend on nothing else."""
+    stream = np.random.SeedSequence((*(number & (1 << 64) - 1 for number in seed), key, turn))
+    return np.random.Generator(np.random.Philox(stream)).random(steps, dtype=np.float32)

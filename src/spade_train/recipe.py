@@ -13,8 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 from spade_train.callbacks import last_checkpoint, read_metrics
 from spade_train.config import ConfigError, SpadeConfig
+from spade_train.lora.export import save_adapter, save_merged
+from spade_train.lora.targets import adapter_config
+from spade_train.lora.trl_sync import adapter_engine, install_sync, parameter_gather
 from spade_train.selfplay import SelfPlay
-from spade_train.trl_adapter import exact_lora_sync
+from spade_train.thinking import prepare_tokenizer
 
 if TYPE_CHECKING:
     from transformers import TrainerCallback
@@ -23,6 +26,8 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 ADAPTER_FOLDER = "adapter"
+MERGED_FOLDER = "merged"
+SERVED_FOLDER = "served"
 
 
 @dataclass(slots=True)
@@ -49,8 +54,28 @@ class RunResult:
     metrics: list[dict[str, Any]]  # the lines of metrics.jsonl, oldest first
 
 
+def policy_source(model: str) -> str:
+    """Return the directory or hub id of a policy: "nano" and "smollm2" are names of models that packages hold.
+
+    Raises:
+        ConfigError: if the package that holds it is not installed.
+    """
+    from spade_envs.models import ModelError
+    from spade_envs.models.smollm2 import smollm2_folder
+    from spade_envs.models.transformers import NANO_FOLDER
+
+    if model == "nano":
+        return str(NANO_FOLDER)
+    if model == "smollm2":
+        try:
+            return str(smollm2_folder())
+        except ModelError as error:
+            raise ConfigError(str(error)) from error
+    return model
+
+
 def load_policy(config: SpadeConfig) -> tuple[Any, Any]:
-    """Load the policy and its tokenizer: the embedded nano model, a directory, or a Hugging Face id.
+    """Load the policy and its tokenizer: the embedded nano model, SmolLM2, a directory, or a Hugging Face id.
 
     Raises:
         ConfigError: if it cannot be loaded.
@@ -58,19 +83,38 @@ def load_policy(config: SpadeConfig) -> tuple[Any, Any]:
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
-    from spade_envs.models.transformers import NANO_FOLDER
-
-    name = str(NANO_FOLDER) if config.model == "nano" else config.model
+    name = policy_source(config.model)
     settings: dict[str, Any] = {"dtype": torch.bfloat16 if config.bf16 else torch.float32}
+    if config.load_in_4bit:
+        settings["quantization_config"] = _four_bits(settings["dtype"])
     settings |= config.model_init_kwargs or {}
     try:
         tokenizer = AutoTokenizer.from_pretrained(name, padding_side="left", trust_remote_code=config.trust_remote_code)
         model = AutoModelForCausalLM.from_pretrained(name, trust_remote_code=config.trust_remote_code, **settings)
     except (OSError, ValueError) as error:
         raise ConfigError(f"model {config.model!r} cannot be loaded: {error}") from error
-    if tokenizer.pad_token_id is None:
-        tokenizer.pad_token = tokenizer.eos_token
+    prepare_tokenizer(tokenizer)
     return model, tokenizer
+
+
+def _four_bits(dtype: Any) -> Any:
+    """Return the quantisation of QLoRA (Dettmers et al., 2023): NF4, twice quantised.
+
+    Raises:
+        ConfigError: if bitsandbytes is not installed.
+    """
+    import importlib.util
+
+    from transformers import BitsAndBytesConfig
+
+    if importlib.util.find_spec("bitsandbytes") is None:
+        raise ConfigError("load_in_4bit needs bitsandbytes and a GPU: pip install bitsandbytes, or leave it out")
+    return BitsAndBytesConfig(
+        load_in_4bit=True,
+        bnb_4bit_quant_type="nf4",
+        bnb_4bit_use_double_quant=True,
+        bnb_4bit_compute_dtype=dtype,
+    )
 
 
 def build_trainer(
@@ -88,7 +132,6 @@ def build_trainer(
         session: what the run holds besides, if it is open already.
         callbacks: further callbacks, e.g. a progress display.
     """
-    from peft import LoraConfig
     from transformers.trainer_callback import PrinterCallback, ProgressCallback
     from trl import GRPOTrainer
 
@@ -96,14 +139,14 @@ def build_trainer(
     if session is None:
         context = int(getattr(model.config.get_text_config(), "max_position_embeddings", 0))
         session = SelfPlay.from_config(config, tokenizer, context_tokens=context)
-    targets = config.lora_targets
-    adapter = LoraConfig(
-        r=config.lora_r,
-        lora_alpha=config.lora_alpha,
-        target_modules=targets if targets == "all-linear" else [name.strip() for name in targets.split(",")],
-        task_type="CAUSAL_LM",
+    adapter = adapter_config(
+        model, targets=config.lora_targets, r=config.lora_r, alpha=config.lora_alpha, rslora=config.lora_rslora
     )
-    with warnings.catch_warnings():
+    colocated = bool(config.use_vllm) and config.vllm_mode == "colocate"
+    serving = adapter_engine(
+        wanted=config.lora_sync, r=config.lora_r, colocated=colocated, sleeps=bool(config.vllm_enable_sleep_mode)
+    )
+    with warnings.catch_warnings(), serving:
         warnings.filterwarnings("ignore", message=".*rollout_func.*experimental.*")
         warnings.filterwarnings("ignore", message=".*is_gradient_checkpointing.*", category=FutureWarning)
         trainer = GRPOTrainer(
@@ -119,7 +162,10 @@ def build_trainer(
     for printer in (PrinterCallback, ProgressCallback):  # they print every one of the metrics at every step
         trainer.remove_callback(printer)
     trainer.create_model_card = lambda *_, **__: None  # it describes a policy with a model in memory as made of "None"
-    exact_lora_sync(trainer)
+    way = install_sync(
+        trainer, wanted=config.lora_sync, folder=config.lora_folder or Path(config.output_dir) / SERVED_FOLDER
+    )
+    logger.info("adapter on %s; weights reach vLLM as: %s", ", ".join(sorted(adapter.target_modules)), way)
     return Training(trainer, session)
 
 
@@ -157,9 +203,15 @@ def run(
             warnings.filterwarnings("ignore", message=".*is_gradient_checkpointing.*", category=FutureWarning)
             trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
         adapter = folder / ADAPTER_FOLDER
-        if config.process_index == 0:
-            trainer.accelerator.unwrap_model(trainer.model).save_pretrained(adapter)
+        policy_model = trainer.accelerator.unwrap_model(trainer.model)
+        write, gather = config.process_index == 0, parameter_gather(trainer.accelerator)
+        save_adapter(policy_model, adapter, write=write, gather=gather)
+        if config.merge:
+            save_merged(policy_model, folder / MERGED_FOLDER, write=write, gather=gather)
+        if write:
             trainer.processing_class.save_pretrained(adapter)  # so that hf:<adapter> is a model, template included
+            if config.merge:
+                trainer.processing_class.save_pretrained(folder / MERGED_FOLDER)
             (adapter / "README.md").write_text(_card(config, int(trainer.state.global_step)), encoding="utf-8")
         trainer.accelerator.wait_for_everyone()
         return RunResult(folder, adapter, int(trainer.state.global_step), read_metrics(folder))

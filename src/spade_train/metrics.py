@@ -1,11 +1,10 @@
-"""Numbers and transcripts of one cycle. The glossary is in docs/training.md."""
+"""Numbers of one cycle. The glossary is in docs/training.md."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from statistics import fmean
-from typing import Any
 
 from spade_envs.play import Episode
 from spade_train.cycle import Cycle, Played, Written
@@ -75,36 +74,3 @@ def _episode_metrics(episodes: Sequence[Episode]) -> dict[str, float]:
     metrics["episode/turns"] = fmean(episode.turns for episode in episodes)
     metrics["episode/tokens"] = fmean(episode.tokens for episode in episodes)
     return metrics
-
-
-def transcripts(cycle: Cycle, *, step: int, rank: int) -> Iterable[dict[str, Any]]:
-    """Yield one JSON-safe line for each written program, and for the first plain and hinted episode of each
-    environment."""
-    for one in cycle.written:
-        record = one.attempt.record
-        yield {
-            "step": step,
-            "rank": rank,
-            "type": "design",
-            "skill": one.row.group,
-            "document": record.document_id if record else "",
-            "status": str(one.attempt.status),
-            "reason": one.attempt.reason,
-            "id": record.id if record else "",
-            "source": one.attempt.source,
-            "reward": one.row.reward,
-            "plain": list(one.outcome.plain),
-            "hinted": list(one.outcome.hinted),
-            "copies": one.outcome.copies,
-        }
-    for played in cycle.played:
-        for hinted, episodes in ((False, played.plain), (True, played.hinted)):
-            if episodes:
-                yield {
-                    "step": step,
-                    "rank": rank,
-                    "type": "episode",
-                    "hinted": hinted,
-                    "fresh": played.fresh,
-                    **episodes[0].to_dict(),
-                }

@@ -45,7 +45,9 @@ def _checkpoint(folder: Path, step: int, *, whole: bool = True) -> Path:
 def _begin(folder: Path, step: int) -> _Session:
     session = _Session()
     arguments = SimpleNamespace(output_dir=str(folder), process_index=0)
-    MemoryCallback(session).on_train_begin(arguments, SimpleNamespace(global_step=step), None)  # type: ignore[arg-type]
+    state = SimpleNamespace(global_step=step)
+    MemoryCallback(session).on_train_begin(arguments, state, None)  # type: ignore[arg-type]
+    MetricsCallback().on_train_begin(arguments, state, None)
     return session
 
 
@@ -93,7 +95,15 @@ def test_metrics_are_finite_numbers_of_steps(tmp_path: Path) -> None:
     state = SimpleNamespace(global_step=3)
     callback = MetricsCallback()
     callback.on_log(arguments, state, None, {"train_runtime": 1.0})
-    logs = {"reward": 0.5, "loss": "1e-2", "kl": float("nan"), "step_time": 3.0, "seconds/rollout": 1.0, "name": "x"}
+    logs = {
+        "reward": 0.5,
+        "loss": "1e-2",
+        "kl": float("nan"),
+        "clip": None,
+        "step_time": 3.0,
+        "seconds/rollout": 1.0,
+        "name": "x",
+    }
     callback.on_log(arguments, state, None, logs)
     expected = {"step": 3, "reward": 0.5, "loss": 0.01, "step_time": 3.0, "seconds/rollout": 1.0, "seconds/update": 2.0}
-    assert read_metrics(tmp_path) == [expected]
+    assert read_metrics(tmp_path) == [expected | {"not_finite": 1}]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 from statistics import fmean, median
 
 from spade_train.alarms import WINDOW, History, Rule
@@ -135,7 +136,7 @@ def slowing(history: History) -> str:
         return ""
     size = len(costs) // 4
     blocks = [median(costs[len(costs) - (4 - n) * size :][:size]) for n in range(4)]
-    if all(later > 1.25 * earlier for earlier, later in zip(blocks, blocks[1:])) and blocks[-1] > 3.0 * blocks[0]:
+    if all(later > 1.25 * earlier for earlier, later in pairwise(blocks)) and blocks[-1] > 3.0 * blocks[0]:
         return f"a step takes {blocks[-1] / blocks[0]:.1f} times as long for each token as at first, and ever longer"
     return ""
 

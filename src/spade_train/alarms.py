@@ -40,7 +40,7 @@ class History:
         return fmean(values) if values else None
 
     def share(self, names: Sequence[str], total: str, count: int = WINDOW) -> float | None:
-        """Return what part of all metrics that begin with ``total`` those called ``names`` are, over ``count`` lines."""
+        """Return what part of all metrics that begin with ``total`` ``names`` are, over ``count`` lines."""
         lines = [line for line in self.lines[-4 * count :] if any(name.startswith(total) for name in line)][-count:]
         if len(lines) < count:
             return None

@@ -72,18 +72,17 @@ def part_schema() -> Any:
     """Return the columns of a Parquet part; see docs/training.md."""
     import pyarrow as pa
 
-    text, number, whole = pa.string(), pa.float64(), pa.int32()
-    message = pa.struct([("role", text), ("content", text)])
-    columns = {
-        **{"step": whole, "rank": whole, "type": text, "role": text, "group": text, "id": text},
-        **{"reward": number, "advantage": number, "mask_runs": pa.list_(whole), "tokens": whole},
-        **dict.fromkeys(("skill", "document", "status", "cause", "reason", "name", "source", "prompt", "reply"), text),
-        **{"plain": pa.list_(number), "hinted_returns": pa.list_(number), "copies": whole},
-        **{"hint": text, "hinted": pa.bool_(), "fresh": pa.bool_(), "number": whole, "seed": pa.int64()},
-        **{"messages": pa.list_(message), "rewards": pa.list_(number), "return": number, "turns": whole},
-        **{"stop": text, "error": text, "prompt_ids": pa.list_(whole), "completion_ids": pa.list_(whole)},
-    }
-    return pa.schema(list(columns.items()))
+    columns = (
+        (pa.string(), "type role group id skill document status cause reason name source prompt reply hint stop error"),
+        (pa.int32(), "step rank tokens copies number turns"),
+        (pa.int64(), "seed"),
+        (pa.float64(), "reward advantage return"),
+        (pa.bool_(), "hinted fresh"),
+        (pa.list_(pa.int32()), "mask_runs prompt_ids completion_ids"),
+        (pa.list_(pa.float64()), "plain hinted_returns rewards"),
+        (pa.list_(pa.struct([("role", pa.string()), ("content", pa.string())])), "messages"),
+    )
+    return pa.schema([(name, kind) for kind, names in columns for name in names.split()])
 
 
 def write_part(path: Path, records: Iterable[Mapping[str, Any]]) -> None:

@@ -24,7 +24,7 @@ ORDER = (
     ),
     *("models", "validation", "batching", "memory", "spaces", "corpus", "tool_calls", "episode", "stepping", "page"),
     *("env", "vector", "registration", "designer", "play", "streaming", "players", "calibration", "pools", "cluster"),
-    "cli",
+    *("view", "cli"),
 )
 
 

@@ -11,7 +11,7 @@ from importlib.metadata import entry_points
 
 import typer
 
-from spade_envs.cli import browse, calibrate, doctor, generate, play, pools, stats, validate
+from spade_envs.cli import browse, calibrate, doctor, generate, play, pools, stats, validate, view
 from spade_envs.cli.console import fail
 
 _traceback = False
@@ -58,8 +58,14 @@ def _add_commands() -> None:
     app.command("export")(pools.export)
     app.command("push")(pools.push)
     app.command("pull")(pools.pull)
+    app.command("view")(view.view)
+    app.command("report")(view.report)
     for name, point in sorted(declared.items()):
-        app.command(name)(point.load())
+        command = point.load()
+        if isinstance(command, typer.Typer):  # a group of commands
+            app.add_typer(command, name=name)
+        else:
+            app.command(name)(command)
 
 
 def run() -> None:

@@ -5,8 +5,8 @@ An :class:`Episode` is a state machine without a model inside: :func:`start_epis
 trainer's own sampler) calls these two; :func:`play_episodes` is that loop for players. All episodes of a call
 advance together, in one round trip to the sandbox.
 
-The text of a reply is handed to ``step`` unchanged: programs take ``\\boxed{…}``, ``<answer>`` and ``<tool_call>``
-apart themselves.
+The text of a reply is handed to ``step`` unchanged but for the thoughts of thinking models, which stay in the
+conversation alone: programs take ``\\boxed{…}``, ``<answer>`` and ``<tool_call>`` apart themselves.
 """
 
 from __future__ import annotations
@@ -37,6 +37,7 @@ from spade_envs.sandbox.types import (
     ProgramTimeout,
     StepResult,
 )
+from spade_envs.source_text.thoughts import without_thoughts
 from spade_envs.tool_calls import NativeTurn, assistant_message, observation_messages
 
 if TYPE_CHECKING:
@@ -154,21 +155,31 @@ def advance_episodes(
     for episode, _, _ in replies:
         if episode.stop is not None:
             raise ValueError(f"expected running episodes, got one that stopped by {episode.stop}")
-    requests = [(episode.task.program, Operation("step", episode.session, text)) for episode, text, _ in replies]
+    actions = [_action(text) for _, text, _ in replies]
+    requests = [
+        (episode.task.program, Operation("step", episode.session, action))
+        for (episode, _, _), action in zip(replies, actions, strict=True)
+    ]
     outcomes = run_operations(sandbox, requests)
     native = turns or [None] * len(replies)
-    for (episode, text, tokens), outcome, turn in zip(replies, outcomes, native, strict=True):
+    for (episode, text, tokens), action, outcome, turn in zip(replies, actions, outcomes, native, strict=True):
         episode.tokens += tokens
         episode.messages.append(assistant_message(text, turn))
         if outcome.error is not None:
             _fail(episode, outcome.error)
         else:
-            _take(episode, text, outcome.value, turn)
+            _take(episode, action, outcome.value, turn)
     _close(sandbox, [episode for episode, _, _ in replies if episode.stop])
 
 
-def _take(episode: Episode, text: str, result: StepResult, turn: NativeTurn | None) -> None:
-    step = PlayStep(text, *result)._replace(reward=clip_reward(result.reward))
+def _action(text: str) -> str:
+    """Return what the program gets of a reply: all of it, or what comes after the thoughts."""
+    answer = without_thoughts(text)
+    return text if answer == text else answer.lstrip("\n")
+
+
+def _take(episode: Episode, action: str, result: StepResult, turn: NativeTurn | None) -> None:
+    step = PlayStep(action, *result)._replace(reward=clip_reward(result.reward))
     episode.steps.append(step)
     config = episode.config
     if step.terminated:

@@ -91,7 +91,7 @@ class Rollout:
         document = design.document
         while True:
             prompt = designer.prompt(document, design.skill, rng)
-            ids = self.tokens.prompt(prompt.messages)
+            ids = self.tokens.prompt(prompt.messages, "designer")
             if len(ids) <= room:
                 return prompt, ids
             if len(document.text) < _SHORT:
@@ -106,7 +106,7 @@ class Rollout:
         assert self.designer is not None
         row = Row("designer", prompt.skill, ids)
         row.sampled(sample.ids, sample.logprobs)
-        return Written(row, self.designer.admit(self.tokens.decode(sample.ids), prompt))
+        return Written(row, self.designer.admit(self.tokens.decode(sample.ids, "designer"), prompt))
 
     def _open(self, written: Sequence[Written], plan: Plan, rng: random.Random) -> list[Played]:
         """Open the programs to play: each admitted one once, then replays in the places that are left."""
@@ -176,12 +176,12 @@ class Rollout:
     def _write_hints(self, fresh: Sequence[Played], sampler: Sampler) -> list[Played]:
         """Let the policy write hints; a hint that gives the answer away is dropped, and with it the hinted plays."""
         assert self.hints is not None
-        prompts = [self.tokens.prompt(self.hints.messages(one.record)) for one in fresh]
+        prompts = [self.tokens.prompt(self.hints.messages(one.record), "hint") for one in fresh]
         if not sampler.busy(len(prompts)):
             return []
         samples = sampler.sample(prompts, self.config.hint_tokens, self.config.hint_temperature)
         for one, sample in zip(fresh, samples, strict=True):
-            one.record = self.hints.judged(one.record, self.tokens.decode(sample.ids))
+            one.record = self.hints.judged(one.record, self.tokens.decode(sample.ids, "hint"))
         return [one for one in fresh if one.record.hint]
 
     def _pay(self, written: Sequence[Written]) -> None:

@@ -38,7 +38,7 @@ def render(tokenizer: Any, name: str, conversation: Conversation, tools: ToolSch
     except jinja2.TemplateError as error:
         if len(messages) > 1 and messages[0]["role"] == "system":
             with contextlib.suppress(jinja2.TemplateError):
-                return _ids(tokenizer, _without_system(conversation), tools)
+                return _ids(tokenizer, without_system(conversation), tools)
         raise ModelError(f"model {name}: its chat template refuses the conversation: {error}") from error
 
 
@@ -54,7 +54,7 @@ def _ids(tokenizer: Any, messages: Sequence[Any], tools: ToolSchemas) -> list[in
     return list(encoded["input_ids"])
 
 
-def _without_system(conversation: Conversation) -> list[Message]:
+def without_system(conversation: Conversation) -> list[Message]:
     """Put the system message before the first user message."""
     system, first, *rest = conversation
     merged: Message = {"role": first["role"], "content": f"{system['content']}\n\n{first['content']}"}

@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: quickstart test lint bench clean
+.PHONY: quickstart test lint docs bench clean
 
 $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit("spade needs Python 3.11 or newer, this is " + sys.version.split()[0] + "; call make PYTHON=python3.11") if sys.version_info < (3, 11) else None'
@@ -23,6 +23,10 @@ lint: $(STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+docs: $(STAMP)
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[docs]'
+	$(BIN)/sphinx-build --quiet -W --keep-going -b html docs docs/_build/html
 
 bench: $(STAMP)
 	for file in benchmarks/*.py; do echo "== $$file"; $(BIN)/python $$file || exit 1; done

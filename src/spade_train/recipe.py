@@ -7,17 +7,22 @@ import os
 import shutil
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from spade_train.callbacks import last_checkpoint, read_metrics
+from spade_train.alarms import Alarm
+from spade_train.callbacks import EarlyStopCallback, StopSignals, last_checkpoint, read_alarms, read_metrics
+from spade_train.callbacks.checkpoints import checkpoint_step
+from spade_train.callbacks.disk import explained
+from spade_train.card import adapter_card
 from spade_train.config import ConfigError, SpadeConfig
 from spade_train.lora.export import save_adapter, save_merged
 from spade_train.lora.targets import adapter_config
 from spade_train.lora.trl_sync import adapter_engine, install_sync, parameter_gather
+from spade_train.ranks import stop_together
 from spade_train.selfplay import SelfPlay
-from spade_train.thinking import prepare_tokenizer
+from spade_train.tokens import prepare_tokenizer
 
 if TYPE_CHECKING:
     from transformers import TrainerCallback
@@ -41,6 +46,9 @@ class Training:
         return self
 
     def __exit__(self, *_: object) -> None:
+        for callback in self.trainer.callback_handler.callbacks:
+            if isinstance(callback, StopSignals):
+                callback.restore()
         self.session.close()
 
 
@@ -52,6 +60,9 @@ class RunResult:
     adapter: Path  # load it with peft.PeftModel.from_pretrained(base, adapter)
     steps: int
     metrics: list[dict[str, Any]]  # the lines of metrics.jsonl, oldest first
+    alarms: list[Alarm] = field(default_factory=list)  # that were told, oldest first
+    stopped: str = ""  # why it ended before its last step
+    interrupted: bool = False  # by a signal: resume it; ``adapter`` is then the checkpoint
 
 
 def policy_source(model: str) -> str:
@@ -85,6 +96,11 @@ def load_policy(config: SpadeConfig) -> tuple[Any, Any]:
 
     name = policy_source(config.model)
     settings: dict[str, Any] = {"dtype": torch.bfloat16 if config.bf16 else torch.float32}
+    if (Path(name) / "adapter_config.json").is_file():
+        raise ConfigError(
+            f"model {config.model!r} is an adapter, and a run makes its own: give the base model, or merge the adapter "
+            f"into it first (merge: true in the run that made it, or spade_train.lora.export.export_merged)"
+        )
     if config.load_in_4bit:
         settings["quantization_config"] = _four_bits(settings["dtype"])
     settings |= config.model_init_kwargs or {}
@@ -93,7 +109,7 @@ def load_policy(config: SpadeConfig) -> tuple[Any, Any]:
         model = AutoModelForCausalLM.from_pretrained(name, trust_remote_code=config.trust_remote_code, **settings)
     except (OSError, ValueError) as error:
         raise ConfigError(f"model {config.model!r} cannot be loaded: {error}") from error
-    prepare_tokenizer(tokenizer)
+    prepare_tokenizer(tokenizer, config.chat_template_kwargs, config.thinking)
     return model, tokenizer
 
 
@@ -162,6 +178,7 @@ def build_trainer(
     for printer in (PrinterCallback, ProgressCallback):  # they print every one of the metrics at every step
         trainer.remove_callback(printer)
     trainer.create_model_card = lambda *_, **__: None  # it describes a policy with a model in memory as made of "None"
+    parameter_gather(trainer.accelerator)  # refuses what could not be saved at the end
     way = install_sync(
         trainer, wanted=config.lora_sync, folder=config.lora_folder or Path(config.output_dir) / SERVED_FOLDER
     )
@@ -195,13 +212,24 @@ def run(
         torch.set_num_threads(config.threads)
     folder = Path(config.output_dir)
     checkpoint = last_checkpoint(folder) if resume else None
-    if checkpoint is not None and config.process_index == 0:
+    if resume and config.process_index == 0:
         _drop_partial(folder, checkpoint)
-    with build_trainer(config, policy=policy, session=session, callbacks=callbacks) as training:
+    with (
+        stop_together(folder, config.process_index, config.world_size),
+        explained(folder),
+        build_trainer(config, policy=policy, session=session, callbacks=callbacks) as training,
+    ):
         trainer = training.trainer
         with warnings.catch_warnings():  # TRL 1.16 asks a question that transformers has renamed, in every call
             warnings.filterwarnings("ignore", message=".*is_gradient_checkpointing.*", category=FutureWarning)
             trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
+        steps, metrics, alarms = int(trainer.state.global_step), read_metrics(folder), read_alarms(folder)
+        last = metrics[-1] if metrics else {}
+        signal, early = _reasons(trainer)
+        if signal and steps < config.max_steps:
+            whole = last_checkpoint(folder)
+            assert whole is not None  # the signal's own
+            return RunResult(folder, whole, steps, metrics, alarms, stopped=signal, interrupted=True)
         adapter = folder / ADAPTER_FOLDER
         policy_model = trainer.accelerator.unwrap_model(trainer.model)
         write, gather = config.process_index == 0, parameter_gather(trainer.accelerator)
@@ -212,28 +240,22 @@ def run(
             trainer.processing_class.save_pretrained(adapter)  # so that hf:<adapter> is a model, template included
             if config.merge:
                 trainer.processing_class.save_pretrained(folder / MERGED_FOLDER)
-            (adapter / "README.md").write_text(_card(config, int(trainer.state.global_step)), encoding="utf-8")
+            (adapter / "README.md").write_text(adapter_card(config, steps, last), encoding="utf-8")
         trainer.accelerator.wait_for_everyone()
-        return RunResult(folder, adapter, int(trainer.state.global_step), read_metrics(folder))
+        return RunResult(folder, adapter, steps, metrics, alarms, stopped=early)
 
 
-def _card(config: SpadeConfig, steps: int) -> str:
-    """Say what the adapter is, and how it is loaded."""
-    base = "the embedded nano model, `spade_envs.models.transformers.NANO_FOLDER`"
-    base = base if config.model == "nano" else f"`{config.model}`"
-    return (
-        f"# LoRA adapter made by SPADE\n\nBase model: {base}. One policy that designs environments and plays them, "
-        f"after {steps} cycles (mode `{config.mode}`, prompt set `{config.prompts}`, seed {config.seed}).\n\n"
-        "```python\nfrom peft import PeftModel\n\nmodel = PeftModel.from_pretrained(base_model, folder_of_this_file)\n"
-        f"```\n\nOn a command line it is the model `hf:<this folder>`, with `--prompts {config.prompts}`. The figures "
-        "of the run are in `metrics.jsonl`, its environments in the run's memory.\n"
-    )
+def _reasons(trainer: Any) -> tuple[str, str]:
+    """Return the signal that stopped a run and why it was stopped early, "" where neither did."""
+    callbacks = trainer.callback_handler.callbacks
+    signal = next((one.reason for one in callbacks if isinstance(one, StopSignals)), "")
+    return signal, next((one.reason for one in callbacks if isinstance(one, EarlyStopCallback)), "")
 
 
-def _drop_partial(folder: Path, whole: Path) -> None:
-    """Remove newer checkpoints that a kill cut short, so that nobody resumes from them."""
-    step = int(whole.name.rsplit("-", 1)[1])
+def _drop_partial(folder: Path, whole: Path | None) -> None:
+    """Remove newer checkpoints that a kill cut short or that are damaged, so that nobody resumes from them."""
+    step = -1 if whole is None else checkpoint_step(whole)
     for path in folder.glob("checkpoint-*"):
-        if int(path.name.rsplit("-", 1)[1]) > step:
+        if checkpoint_step(path) > step:
             logger.warning("removing %s: it is not whole", os.fspath(path))
             shutil.rmtree(path)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from types import SimpleNamespace
 from typing import Any
 
@@ -10,7 +9,7 @@ import pytest
 import torch
 
 from spade_train.rows import Row
-from spade_train.trl_adapter import TrlContractError, TrlSampler, check_trl, columns, exact_lora_sync
+from spade_train.trl_adapter import TrlContractError, TrlSampler, check_trl, columns
 
 
 def test_installed_trl_keeps_the_contract() -> None:
@@ -89,31 +88,3 @@ def test_columns_refuse_rows_without_a_mask() -> None:
     made = columns([row], {"a": 1.0}, with_logprobs=False)
     assert made["env_mask"] == [[1, 0]]
     assert made["logprobs"] is None
-
-
-def test_weight_sync_leaves_bfloat16_base_weights_alone(tokenizer: Any) -> None:
-    from peft import LoraConfig, get_peft_model
-    from tiny import tiny_model
-    from trl.generation.vllm_generation import VLLMGeneration
-
-    model = tiny_model(tokenizer).to(torch.bfloat16)
-    model = get_peft_model(model, LoraConfig(r=4, target_modules=["q_proj", "v_proj"], task_type="CAUSAL_LM"))
-    with torch.no_grad():
-        for name, weight in model.named_parameters():
-            if "lora_B" in name:
-                weight.normal_(0, 0.01)
-    generation = VLLMGeneration.__new__(VLLMGeneration)
-    generation.model = model
-    generation._dist = SimpleNamespace(is_fsdp=False, gather_params=lambda _: contextlib.nullcontext())
-
-    def drift(syncs: int) -> float:
-        before = {name: weight.clone() for name, weight in model.named_parameters() if "base_layer" in name}
-        for _ in range(syncs):
-            for _name, _weight in generation._iter_named_params():
-                pass
-        after = dict(model.named_parameters())
-        return max((after[name].float() - value.float()).abs().max().item() for name, value in before.items())
-
-    assert drift(20) > 0.0
-    exact_lora_sync(SimpleNamespace(use_vllm=True, vllm_generation=generation))
-    assert drift(20) == 0.0

@@ -93,7 +93,8 @@ def delta(layer: Any, adapter: str) -> Tensor:
     down = down.reshape(experts, -1, down.shape[-1])  # (experts, rank, in)
     up = up.reshape(up.shape[0], -1, experts)  # (out, rank, experts)
     equation = "o r e, e r i -> e o i" if layer._did_swap_in_out_features else "o r e, e r i -> e i o"
-    return (torch.einsum(equation, up, down) * layer.scaling[adapter]).to(layer.get_param().dtype)
+    added = torch.einsum(equation, up, down) * float(layer.scaling[adapter])
+    return added.to(layer.get_param().dtype)
 
 
 def whole(parameter: Tensor) -> Tensor:

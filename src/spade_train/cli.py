@@ -48,6 +48,9 @@ def train(
 ) -> None:
     """Train one policy as designer and agent, by a recipe.
 
+    SIGTERM or Ctrl-C saves at the end of the running cycle and exits with 75: go on with --resume. An early stop
+    (stop_on) exits with 1.
+
     Example: `spade train --config examples/recipes/nano_cpu.yaml --output runs/nano --set max_steps=10`
     """
     from spade_train.config import load_recipe
@@ -66,16 +69,24 @@ def train(
 
         transformers_logging.disable_progress_bar()
 
-    from spade_train.display import training_display
+    from spade_train.callbacks import EXIT_RESUME
+    from spade_train.display import show_alarms, training_display
     from spade_train.recipe import run
 
     with training_display(settings.max_steps) as callbacks:
         result = run(settings, resume=resume, callbacks=callbacks if settings.process_index == 0 else ())
     last = result.metrics[-1] if result.metrics else {}
     if as_json:
-        print_json({"output": str(result.output_dir), "adapter": str(result.adapter), "steps": result.steps, **last})
+        alarms = [alarm.to_dict() for alarm in result.alarms]
+        facts = {"output": str(result.output_dir), "adapter": str(result.adapter), "steps": result.steps}
+        print_json({**facts, "stopped": result.stopped, "alarms": alarms, **last})
     elif settings.process_index == 0:
+        show_alarms(result.alarms)
         out.print(f"{result.steps} steps · adapter {shown(str(result.adapter))}")
+        if result.stopped:
+            err.print(f"stopped: {shown(result.stopped)}" + "; go on with --resume" * result.interrupted)
+    if result.stopped:
+        sys.exit(EXIT_RESUME if result.interrupted else 1)
 
 
 def quickstart(

@@ -301,6 +301,11 @@ class Memory:
         kept = [place for place, id in enumerate(ids) if id in live]
         return [ids[place] for place in kept], vectors[kept]
 
+    def embed(self, sources: Sequence[str]) -> Vectors:
+        """Return the unit vectors of programs that need not be stored, shape ``(len(sources), d)``."""
+        with self._store.database.lock:
+            return self._resemblance.embedder().embed([lexical.words(source) for source in sources])
+
     def index_kind(self) -> str:
         """Return how searches are made now: ``flat`` (each record is compared) or ``ivf`` (cells; see ``ann.py``)."""
         with self._store.database.lock:

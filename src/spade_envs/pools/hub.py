@@ -7,10 +7,10 @@ shown here.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from spade_envs.pools.candidate import PoolError
 
@@ -56,28 +56,45 @@ def fetch(name: str, folder: Path, *, revision: str | None = None, endpoint: str
 
 
 def push(
-    folder: Path, name: str, *, private: bool = True, message: str = "Export of spade-envs", endpoint: str | None = None
+    folder: Path,
+    name: str,
+    *,
+    private: bool = True,
+    message: str = "Export of spade-envs",
+    endpoint: str | None = None,
+    kind: Literal["dataset", "model"] = "dataset",
+    only: Sequence[str] | None = None,
 ) -> str:
-    """Upload an export as a dataset, making it if it is not there; return its address.
+    """Upload an export as a dataset, or a model, making it if it is not there; return its address.
 
-    Files of an earlier push that are not in ``folder`` are removed in the same commit. A dataset that is there keeps
-    its visibility.
+    Files of an earlier push of a dataset that are not in ``folder`` are removed in the same commit. A repository
+    that is there keeps its visibility.
+
+    Args:
+        folder: what to upload.
+        name: ``owner/name``.
+        private: whether a new repository is private.
+        message: of the commit.
+        endpoint: address of another Hub.
+        kind: of the repository.
+        only: patterns of file names; everything if None.
 
     Raises:
         PoolError: if the Hub refuses it or cannot be reached.
     """
     repo = repository(name)
-    with _explained(f"dataset {repo} cannot be pushed"):
+    with _explained(f"{kind} {repo} cannot be pushed"):
         api = _api(endpoint)
-        api.create_repo(repo, repo_type="dataset", private=private, exist_ok=True)
+        api.create_repo(repo, repo_type=kind, private=private, exist_ok=True)
         api.upload_folder(
             repo_id=repo,
-            repo_type="dataset",
+            repo_type=kind,
             folder_path=folder,
             commit_message=message,
-            delete_patterns=["*.py", "*.parquet", "manifest.json"],
+            allow_patterns=None if only is None else list(only),
+            delete_patterns=["*.py", "*.parquet", "manifest.json"] if kind == "dataset" else None,
         )
-    return f"{str(api.endpoint).rstrip('/')}/datasets/{repo}"
+    return f"{str(api.endpoint).rstrip('/')}/{'datasets/' * (kind == 'dataset')}{repo}"
 
 
 def _api(endpoint: str | None) -> Any:

@@ -120,6 +120,7 @@ class MemoryCallback(TrainerCallback):  # type: ignore[misc]
         if args.process_index == 0:
             folder = Path(args.output_dir) / f"checkpoint-{state.global_step}"
             seal(folder, {"step": state.global_step, **self._session.state_dict()})
+        wait()  # nobody looks for it before it is whole
 
 
 def wait() -> None:

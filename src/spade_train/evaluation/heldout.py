@@ -43,6 +43,7 @@ class HeldoutResult:
     by_tier: Mapping[int, float] = field(default_factory=dict)
     stops: Mapping[str, int] = field(default_factory=dict)  # episodes by StopReason
     tokens: int = 0  # of all replies
+    tier_episodes: Mapping[int, int] = field(default_factory=dict)
 
 
 def load_programs(source: str | Path) -> list[HeldoutProgram]:
@@ -120,6 +121,32 @@ def _result(episodes: Sequence[tuple[HeldoutProgram, Episode]]) -> HeldoutResult
         success=fmean(won for wins in tiers.values() for won in wins),
         episodes=len(episodes),
         by_tier={tier: fmean(wins) for tier, wins in sorted(tiers.items())},
+        tier_episodes={tier: len(wins) for tier, wins in sorted(tiers.items())},
         stops=dict(Counter(str(episode.stop) for _, episode in episodes)),
         tokens=sum(episode.tokens for _, episode in episodes),
+    )
+
+
+def merge(results: Sequence[HeldoutResult]) -> HeldoutResult:
+    """Return what several processes achieved together, each on its share of the programs.
+
+    Raises:
+        ValueError: if none of them played an episode.
+    """
+    played: Counter[int] = Counter()
+    won: Counter[int] = Counter()
+    stops: Counter[str] = Counter()
+    for result in results:
+        played.update(result.tier_episodes)
+        won.update({tier: round(rate * result.tier_episodes[tier]) for tier, rate in result.by_tier.items()})
+        stops.update(result.stops)
+    if not played:
+        raise ValueError("no held-out episode was played")
+    return HeldoutResult(
+        success=won.total() / played.total(),
+        episodes=played.total(),
+        by_tier={tier: won[tier] / count for tier, count in sorted(played.items())},
+        stops=dict(stops),
+        tokens=sum(result.tokens for result in results),
+        tier_episodes=dict(sorted(played.items())),
     )

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import inspect
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeVar, cast
 
 import torch
@@ -17,7 +17,9 @@ import trl
 from trl import GRPOTrainer
 
 from spade_train.cycle import Sample
+from spade_train.engine import Engine, LockStepEngine, sample_all
 from spade_train.rows import Row
+from spade_train.trl_engines import engine_for, say_why, sync_vllm, unsupported
 
 T = TypeVar("T")
 
@@ -50,20 +52,50 @@ def _required(method: Any, name: str) -> bool:
 
 
 class TrlSampler:
-    """Samples from the policy of a :class:`trl.GRPOTrainer`, through its own generation backend.
+    """Samples from the policy of a :class:`trl.GRPOTrainer`, through its own generation backend. Make one a cycle.
 
     Args:
         trainer: the trainer inside whose rollout this is used.
-        rows: most sequences in one call, where the backend is not collective.
+        rows: most sequences sampled together, where the backend is not collective.
         collective: whether every rank must call equally often and equally wide; by default as the backend needs.
+        engine: ``auto`` for an engine in which no turn waits for another one, wherever the trainer allows it;
+            ``lock_step`` for TRL's own generation.
+        lag: see :class:`spade_train.engine.Engine`.
+
+    ``reason`` says why turns are sampled in lock step; it is empty where they are not.
     """
 
-    def __init__(self, trainer: Any, *, rows: int = 256, collective: bool | None = None) -> None:
-        self._trainer, self._rows = trainer, rows
+    def __init__(
+        self, trainer: Any, *, rows: int = 256, collective: bool | None = None, engine: str = "lock_step", lag: int = 0
+    ) -> None:
+        self._trainer, self._rows, self._lag = trainer, rows, lag
         self.collective = is_collective(trainer) if collective is None else collective
+        self.reason = "engine is lock_step"
+        self._opened = 0
+        if engine == "auto":
+            self.reason = unsupported(trainer, collective=self.collective)
+            if self.reason:
+                say_why(self.reason)
+            elif trainer.use_vllm:
+                sync_vllm(trainer)  # here, where all ranks come by once
+
+    @contextlib.contextmanager
+    def engine(self) -> Iterator[Engine]:
+        """Give the engine for conversations; see :class:`spade_train.engine.EngineSource`."""
+        if self.reason:
+            yield LockStepEngine(self)
+            return
+        trainer = self._trainer
+        seed = (int(trainer.args.seed), trainer.accelerator.process_index, int(trainer.state.global_step), self._opened)
+        self._opened += 1
+        with engine_for(trainer, slots=self._rows, seed=seed, lag=self._lag) as engine:
+            yield engine
 
     def sample(self, prompts: Sequence[list[int]], max_tokens: int, temperature: float | None = None) -> list[Sample]:
         """Return one sample for each prompt; see :class:`spade_train.cycle.Sampler`."""
+        if not self.reason:
+            with self.engine() as engine:
+                return sample_all(engine, prompts, max_tokens, temperature)
         if self.collective:
             width = self._most(len(prompts))
             if width == 0:
@@ -83,7 +115,7 @@ class TrlSampler:
 
     def busy(self, prompts: int) -> bool:
         """Whether there is work; see :class:`spade_train.cycle.Sampler`."""
-        return (self._most(prompts) if self.collective else prompts) > 0
+        return (self._most(prompts) if self.collective and self.reason else prompts) > 0
 
     def _most(self, number: int) -> int:
         accelerator = self._trainer.accelerator
@@ -148,30 +180,3 @@ def gather(trainer_or_state: Any, value: T) -> list[T]:
     if trainer_or_state.num_processes == 1:
         return [value]
     return cast("list[T]", gather_object([value]))
-
-
-def exact_lora_sync(trainer: Any) -> None:
-    """Make vLLM's weight sync leave the base weights untouched.
-
-    TRL merges the adapter into the weights, sends them, and unmerges; in bfloat16 that rounds the base weights at
-    every sync. The weights under adapters are put back from a copy instead.
-    """
-    if not trainer.use_vllm:
-        return
-    from peft.tuners.tuners_utils import BaseTunerLayer
-
-    generation = trainer.vllm_generation
-    original: Callable[[], Iterator[Any]] = generation._iter_named_params
-
-    def iterate() -> Iterator[Any]:
-        layers = [module for module in generation.model.modules() if isinstance(module, BaseTunerLayer)]
-        weights = [weight for layer in layers for weight in layer.get_base_layer().parameters(recurse=False)]
-        saved = [weight.detach().to("cpu", copy=True) for weight in weights]
-        try:
-            yield from original()
-        finally:
-            with torch.no_grad():
-                for weight, value in zip(weights, saved):
-                    weight.copy_(value)
-
-    generation._iter_named_params = iterate

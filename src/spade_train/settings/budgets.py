@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from spade_train.settings.base import at_least, setting
+from spade_train.settings.base import at_least, one_of, setting
 
 
 @dataclass
@@ -16,8 +16,12 @@ class BudgetSettings:
     episode_tokens: int = setting(0, "all turns of one episode")
     max_turns: int = setting(0, "turns of one episode")
     context_tokens: int = setting(0, "prompt and completion of one row; 0: the model's own")
-    generation_rows: int = setting(256, "most sequences in one generate call; ignored by collective backends")
+    generation_rows: int = setting(256, "most sequences sampled together; ignored by collective backends")
+    engine: str = setting("auto", "auto: no turn waits for another one, where the backend allows it; or lock_step")
+    environment_lag: int = setting(0, "model steps that go on while environments answer; 0: none, environments first")
 
     def check_budgets(self) -> None:
         """Raise ConfigError if a setting is wrong."""
         at_least(self, 1, ["generation_rows"])
+        at_least(self, 0, ["environment_lag"])
+        one_of(self, {"engine": ("auto", "lock_step")})

@@ -277,7 +277,7 @@ def test_a_password_in_the_url_is_refused_without_showing_it() -> None:
 
 @pytest.mark.parametrize("spec", ["", "gpt-4", "hf:", "openai:", "nano:x", "tgi:x"])
 def test_unknown_model_names(spec: str) -> None:
-    with pytest.raises(ModelError, match="expected nano, hf:"):
+    with pytest.raises(ModelError, match="expected nano, smollm2, hf:"):
         load_model(spec)
 
 

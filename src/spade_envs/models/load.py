@@ -1,4 +1,4 @@
-"""One name for any model: ``nano``, ``hf:<directory or hub id>``, ``vllm:<…>``, ``openai:<model>``."""
+"""One name for any model: ``nano``, ``smollm2``, ``hf:<directory or hub id>``, ``vllm:<…>``, ``openai:<model>``."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ def check_spec(spec: str) -> None:
         ModelError: otherwise; the message says which forms there are.
     """
     kind, _, rest = spec.partition(":")
-    if spec != "nano" and not (kind in ("hf", "vllm", "openai") and rest):
+    if spec not in ("nano", "smollm2") and not (kind in ("hf", "vllm", "openai") and rest):
         raise ModelError(
-            f"unknown model {spec!r}; expected nano, hf:<directory or hub id>, vllm:<directory or hub id>, or "
+            f"unknown model {spec!r}; expected nano, smollm2, hf:<directory or hub id>, vllm:<directory or hub id>, or "
             f"openai:<model> with a base URL"
         )
 
@@ -28,6 +28,7 @@ def check_spec(spec: str) -> None:
 def load_model(
     spec: str,
     *,
+    adapter: str | None = None,
     base_url: str | None = None,
     device: str | None = None,
     dtype: str | None = None,
@@ -41,9 +42,11 @@ def load_model(
     """Make the model that ``spec`` names.
 
     Args:
-        spec: ``nano`` (the embedded model), ``hf:<directory or hub id>`` (run here by transformers),
+        spec: ``nano`` (the embedded model), ``smollm2`` (SmolLM2-135M-Instruct, from its wheel),
+            ``hf:<directory or hub id>`` (run here by transformers),
             ``vllm:<directory or hub id>`` (run here by vLLM, on a GPU) or ``openai:<model>`` (an OpenAI-compatible
             endpoint; its key is read from OPENAI_API_KEY only).
+        adapter: folder of a PEFT adapter to put on a model that transformers runs here.
         base_url: the endpoint, e.g. ``http://localhost:8000/v1``; else OPENAI_BASE_URL, else OpenAI's own.
         device: for transformers: "cpu", "cuda", …; by default the GPU if there is one.
         dtype: for transformers and vLLM: "float32", "bfloat16", ….
@@ -59,6 +62,9 @@ def load_model(
     """
     check_spec(spec)
     kind, _, rest = spec.partition(":")
+    if adapter is not None and kind in ("openai", "vllm"):
+        raise ModelError(f"an adapter goes on a model that transformers runs here (nano, smollm2, hf:…), got {spec!r}; "
+                         f"serve them together (spade serve) or merge the adapter first")  # fmt: skip
     if kind == "openai":
         from spade_envs.models.openai import OpenAIModel
 
@@ -76,11 +82,20 @@ def load_model(
     if spec == "nano":
         from spade_envs.models.transformers import NANO_FOLDER, TransformersModel
 
-        return TransformersModel.load(NANO_FOLDER, name="nano", device=device, dtype=dtype, batch_size=batch_size)
+        return TransformersModel.load(
+            NANO_FOLDER, name="nano", adapter=adapter, device=device, dtype=dtype, batch_size=batch_size
+        )
+    if spec == "smollm2":
+        from spade_envs.models.smollm2 import smollm2_folder
+        from spade_envs.models.transformers import TransformersModel
+
+        return TransformersModel.load(
+            smollm2_folder(), name="smollm2", adapter=adapter, device=device, dtype=dtype, batch_size=batch_size
+        )
     if kind == "hf":
         from spade_envs.models.transformers import TransformersModel
 
-        return TransformersModel.load(rest, device=device, dtype=dtype, batch_size=batch_size)
+        return TransformersModel.load(rest, adapter=adapter, device=device, dtype=dtype, batch_size=batch_size)
     from spade_envs.models.vllm import VLLMModel
 
     return VLLMModel.load(rest, dtype=dtype)

@@ -69,6 +69,7 @@ class TransformersModel:
         directory_or_id: str | Path,
         *,
         name: str | None = None,
+        adapter: str | Path | None = None,
         device: str | None = None,
         dtype: str | None = None,
         batch_size: int = 64,
@@ -78,6 +79,7 @@ class TransformersModel:
         Args:
             directory_or_id: a directory with weights, configuration and tokenizer, or ``owner/name``.
             name: for records; by default the last part of ``directory_or_id``.
+            adapter: folder of a PEFT adapter to put on it.
             device: "cpu", "cuda", "cuda:1", …; by default the GPU if there is one.
             dtype: "float32", "bfloat16", …; by default that of the weights on a GPU, float32 on a CPU.
             batch_size: most conversations in one forward pass.
@@ -99,6 +101,8 @@ class TransformersModel:
         tokenizer = _from_pretrained(transformers.AutoTokenizer, source, padding_side="left")
         with _quiet(transformers):
             model = _from_pretrained(transformers.AutoModelForCausalLM, source, dtype=torch_dtype)
+            if adapter is not None:
+                model = _adapted(model, adapter)
         try:
             model = model.to(torch_device).eval()
         except (RuntimeError, AssertionError) as error:  # no such GPU, or not enough of its memory
@@ -126,11 +130,16 @@ class TransformersModel:
         sampling: Sampling,
         *,
         tools: Sequence[ToolSchemas] | None = None,
+        seeds: Sequence[int] | None = None,
     ) -> list[Completion]:
         """Return one completion for each conversation, in order; see :class:`ToolModel`.
 
-        Tools go through the chat template; calls come back in the text, in the template's own form.
+        Tools go through the chat template; calls come back in the text, in the template's own form. ``seeds`` gives
+        each conversation a seed of its own, so that its reply does not depend on its place (a server's requests).
         """
+        keys = [(sampling.seed, index) for index in range(len(conversations))]
+        if seeds is not None:
+            keys = [(seed, 0) for seed in seeds]
         if self._model is None:
             raise ModelError(f"model {self._name} was closed")
         offered = tools or [()] * len(conversations)
@@ -150,7 +159,7 @@ class TransformersModel:
                 size = self._fitting(len(prompts[waiting[position]]) + sampling.max_tokens, len(waiting) - position)
                 chunk = waiting[position : position + size]
                 position += size
-                for index, completion in zip(chunk, self._generate_fitting(chunk, prompts, sampling)):
+                for index, completion in zip(chunk, self._generate_fitting(chunk, prompts, sampling, keys)):
                     completions[index] = completion
         return [completion for completion in completions if completion is not None]
 
@@ -161,12 +170,14 @@ class TransformersModel:
     def _fitting(self, row_tokens: int, left: int) -> int:
         return max(1, min(self._batch_size, left, self._max_batch_tokens // max(1, row_tokens)))
 
-    def _generate_fitting(self, chunk: list[int], prompts: list[list[int]], sampling: Sampling) -> list[Completion]:
+    def _generate_fitting(
+        self, chunk: list[int], prompts: list[list[int]], sampling: Sampling, keys: Sequence[tuple[int, int]]
+    ) -> list[Completion]:
         """Generate for one chunk; on lack of GPU memory in halves."""
         import torch
 
         try:
-            return self._generate(chunk, prompts, sampling)
+            return self._generate(chunk, prompts, sampling, keys)
         except torch.cuda.OutOfMemoryError as error:
             if len(chunk) == 1:
                 raise ModelError(
@@ -177,10 +188,16 @@ class TransformersModel:
         self._batch_size = max(1, len(chunk) // 2)
         logger.warning("model %s: out of GPU memory, batch size is now %d", self._name, self._batch_size)
         half = (len(chunk) + 1) // 2
-        first = self._generate_fitting(chunk[:half], prompts, sampling)
-        return first + self._generate_fitting(chunk[half:], prompts, sampling)
+        first = self._generate_fitting(chunk[:half], prompts, sampling, keys)
+        return first + self._generate_fitting(chunk[half:], prompts, sampling, keys)
 
-    def _generate(self, chunk: list[int], prompts: list[list[int]], sampling: Sampling) -> list[Completion]:
+    def _generate(
+        self,
+        chunk: list[int],
+        prompts: list[list[int]],
+        sampling: Sampling,
+        keys: Sequence[tuple[int, int]] | None = None,
+    ) -> list[Completion]:
         import torch
         import transformers
 
@@ -191,7 +208,8 @@ class TransformersModel:
         device = self._model.device
         processors = transformers.LogitsProcessorList()
         if sampling.temperature > 0:
-            uniforms = np.stack([_uniforms(sampling.seed, index, new_tokens) for index in chunk])
+            drawn = [keys[index] if keys else (sampling.seed, index) for index in chunk]
+            uniforms = np.stack([_uniforms(seed, place, new_tokens) for seed, place in drawn])
             processors.append(_InverseTransform(torch.from_numpy(uniforms).to(device), width, sampling))
         settings = transformers.GenerationConfig(
             max_new_tokens=new_tokens,
@@ -301,6 +319,19 @@ def _libraries() -> tuple[Any, Any]:
     except ImportError as error:
         raise ModelError(f"running a model here needs torch and transformers ({error}); {_INSTALL}") from error
     return torch, transformers
+
+
+def _adapted(model: Any, adapter: str | Path) -> Any:
+    try:
+        from peft import PeftModel
+    except ImportError as error:
+        raise ModelError(f"an adapter needs peft ({error}); {_INSTALL}") from error
+    if not (Path(adapter) / "adapter_config.json").is_file():
+        raise ModelError(f"directory {adapter} holds no adapter: it has no adapter_config.json")
+    try:
+        return PeftModel.from_pretrained(model, str(adapter))
+    except (OSError, ValueError, KeyError, RuntimeError) as error:
+        raise ModelError(f"the adapter in {adapter} does not fit this model: {_first_line(error)}") from error
 
 
 def _from_pretrained(factory: Any, source: str, **options: Any) -> Any:

@@ -1,0 +1,55 @@
+"""Two results of one suite, question by question, with the verdict in words."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+from spade_train.evaluation.protocol import EvaluationError
+from spade_train.evaluation.results import Result
+from spade_train.evaluation.statistics import Paired, compare_paired
+
+
+def compare_results(first: Result, second: Result, seed: int = 0) -> Paired:
+    """Compare the questions that both answered.
+
+    Raises:
+        EvaluationError: if the two did not answer the same questions by the same protocol.
+    """
+    for what in ("suite", "version", "protocol_hash"):
+        one, two = getattr(first, what), getattr(second, what)
+        if one != two:
+            raise EvaluationError(
+                f"only results of the same suite, version and protocol can be compared: {what} is {one!r} for "
+                f"{first.model} and {two!r} for {second.model}"
+            )
+    return compare_paired(first.scores, second.scores, seed)
+
+
+def verdict(first: str, second: str, paired: Paired) -> str:
+    """Say in words what the comparison shows."""
+    points, (low, high) = 100 * paired.difference, (100 * end for end in paired.interval)
+    facts = (
+        f"{second} {100 * paired.second:.1f} % against {first} {100 * paired.first:.1f} %: {points:+.1f} points "
+        f"(95 % interval {low:+.1f} to {high:+.1f}) on {paired.questions} questions; {second} did better on "
+        f"{paired.second_only} of them, {first} on {paired.first_only}; {paired.test}, p = {paired.p:.3g}."
+    )
+    if not paired.clear:
+        told = "No difference can be told from chance"
+        return (
+            f"{told}, {paired.questions} questions being few: {facts}" if paired.questions < 30 else f"{told}: {facts}"
+        )
+    better, worse = (second, first) if paired.difference > 0 else (first, second)
+    return f"{better} is better than {worse}: {facts}"
+
+
+def comparison_dict(first: Result, second: Result, paired: Paired) -> dict[str, Any]:
+    """Return the comparison, JSON-safe."""
+    words = verdict(*_names(first, second), paired)
+    return {"suite": first.suite, "first": first.model, "second": second.model, **asdict(paired), "verdict": words}
+
+
+def _names(first: Result, second: Result) -> tuple[str, str]:
+    if first.model != second.model:
+        return first.model, second.model
+    return f"{first.model} (A)", f"{second.model} (B)"

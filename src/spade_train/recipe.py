@@ -20,6 +20,7 @@ from spade_train.config import ConfigError, SpadeConfig
 from spade_train.lora.export import save_adapter, save_merged
 from spade_train.lora.targets import adapter_config
 from spade_train.lora.trl_sync import adapter_engine, install_sync, parameter_gather
+from spade_train.padding import less_padding
 from spade_train.ranks import stop_together
 from spade_train.selfplay import SelfPlay
 from spade_train.tokens import prepare_tokenizer
@@ -179,6 +180,7 @@ def build_trainer(
         trainer.remove_callback(printer)
     trainer.create_model_card = lambda *_, **__: None  # it describes a policy with a model in memory as made of "None"
     parameter_gather(trainer.accelerator)  # refuses what could not be saved at the end
+    less_padding(trainer)
     way = install_sync(
         trainer, wanted=config.lora_sync, folder=config.lora_folder or Path(config.output_dir) / SERVED_FOLDER
     )

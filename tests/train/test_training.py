@@ -1,11 +1,10 @@
-"""Real updates with a stock GRPOTrainer: where the gradient goes, exact resume after SIGKILL, two ranks."""
+"""Real updates with a stock GRPOTrainer: where the gradient goes, exact resume after SIGKILL."""
 
 from __future__ import annotations
 
 import json
 import multiprocessing
 import signal
-import socket
 from collections import defaultdict
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,6 @@ from typing import Any
 import pytest
 import tinyrun
 import torch
-import tworanks
 from safetensors.torch import load_file
 from tinyrun import tiny_training
 
@@ -35,7 +33,7 @@ def _identical(first: Path, second: Path) -> bool:
 def processes() -> Any:
     """Starts processes that have the heavy libraries loaded already."""
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["tinyrun", "tworanks"])
+    context.set_forkserver_preload(["tinyrun"])
     return context
 
 
@@ -149,19 +147,3 @@ def test_finished_run_is_not_overwritten(tmp_path: Path) -> None:
         training.trainer.train()
     with tiny_training(tmp_path / "run", 2) as training, pytest.raises(ResumeError, match="holds a run already"):
         training.trainer.train()
-
-
-def test_two_ranks_end_with_identical_adapters(tmp_path: Path, processes: Any) -> None:
-    with socket.socket() as probe:
-        probe.bind(("localhost", 0))
-        port = probe.getsockname()[1]
-    both = [processes.Process(target=tworanks.train_rank, args=(tmp_path / "run", rank, port)) for rank in range(2)]
-    assert _ended(*both) == [0, 0]
-    ranks = [load_file(tmp_path / "run" / f"rank{rank}.safetensors") for rank in range(2)]
-    assert all(torch.equal(ranks[0][name], ranks[1][name]) for name in ranks[0])
-    notes = [json.loads((tmp_path / "run" / f"rank{rank}.json").read_text()) for rank in range(2)]
-    assert notes[0]["documents"] != notes[1]["documents"]
-    assert notes[0]["calls"] == notes[1]["calls"]
-    with Memory.open(tmp_path / "run" / "memory", read_only=True) as memory:
-        stored = {one.id for one in memory.records()}
-    assert stored == set(notes[0]["written"]) | set(notes[1]["written"])

@@ -15,7 +15,7 @@ from spade_train.recipe import load_policy
 
 
 def _updated(output: Path, **changes: Any) -> tuple[dict[str, torch.Tensor], dict[str, torch.Tensor]]:
-    with tiny_training(output, 2, documents=2, **changes) as training:
+    with tiny_training(output, 2, **changes) as training:
         model = training.trainer.model
         before = {name: value.detach().clone() for name, value in model.named_parameters()}
         training.trainer.train()

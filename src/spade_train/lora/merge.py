@@ -45,6 +45,7 @@ def merged_weights(
     """
     layers = {f"{_plain(name)}.{_adapted(layer)}": layer for name, layer in _adapted_layers(model)}
     changed = {_piece(name) for name in layers}
+    named = _checkpoint_names(model)
     for name, parameter in model.named_parameters():
         plain = _plain(name)
         if ".lora_" in name or "lora_embedding_" in name or "original_module" in name:
@@ -55,7 +56,7 @@ def merged_weights(
         parts = [parameter, *([] if layer is None else _factors(layer))]
         with torch.no_grad(), gather(parts) if gather else contextlib.nullcontext():
             value = whole(parameter) if layer is None else merged(layer)
-            yield from _as_checkpoint(model, plain, value)
+            yield from named(plain, value)
 
 
 def merged(layer: Any) -> Tensor:
@@ -144,13 +145,16 @@ def _piece(name: str) -> str:
     return module
 
 
-def _as_checkpoint(model: nn.Module, name: str, value: Tensor) -> Iterator[tuple[str, Tensor]]:
-    """Yield the tensor under the names that it has in checkpoints of the model's family."""
+def _checkpoint_names(model: nn.Module) -> Callable[[str, Tensor], Iterable[tuple[str, Tensor]]]:
+    """Return what gives a tensor the names that it has in checkpoints of the model's family."""
     from transformers import PreTrainedModel
+    from transformers.conversion_mapping import get_model_conversion_mapping
     from transformers.core_model_loading import revert_weight_conversion
 
-    base = getattr(model, "get_base_model", lambda: model)()
+    base: Any = getattr(model, "get_base_model", lambda: model)()
     if not isinstance(base, PreTrainedModel):
-        yield name, value
-        return
-    yield from revert_weight_conversion(base, {name: value}).items()
+        return lambda name, value: [(name, value)]
+    conversions = getattr(base, "_weight_conversions", None)  # set by from_pretrained
+    if not (get_model_conversion_mapping(base, add_legacy=False) if conversions is None else conversions):
+        return lambda name, value: [(name, value)]
+    return lambda name, value: revert_weight_conversion(base, {name: value}).items()

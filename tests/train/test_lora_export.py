@@ -131,7 +131,7 @@ def test_an_adapter_is_no_policy(finished: Path, tmp_path: Path) -> None:
 
 
 def test_reference_is_the_base_and_stays(tmp_path: Path) -> None:
-    with tiny_training(tmp_path / "run", 2, beta=0.1) as training:
+    with tiny_training(tmp_path / "run", 2, beta=0.1, documents=2) as training:
         trainer = training.trainer
         assert trainer.ref_model is None, "the adapter is switched off, no second model is held"
         with torch.no_grad(), trainer.model.disable_adapter():

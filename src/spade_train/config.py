@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn, cast
 
-import yaml
 from trl import GRPOConfig
 
+from spade_train.recipe_files import read_recipe
 from spade_train.rewards import HINTED_REWARDS, Penalties
 from spade_train.settings.base import ConfigError, at_least, setting
 from spade_train.settings.budgets import BudgetSettings
@@ -142,6 +142,8 @@ class SpadeConfig(PolicySettings, CycleSettings, BudgetSettings, PaySettings, Li
 def load_recipe(path: str | Path, **overrides: Any) -> SpadeConfig:
     """Read a YAML recipe: a mapping of field names to values, checked like command-line arguments.
 
+    A recipe may build on another one, see :func:`spade_train.recipe_files.read_recipe`.
+
     Args:
         path: the recipe.
         overrides: values that replace those of the recipe.
@@ -151,14 +153,7 @@ def load_recipe(path: str | Path, **overrides: Any) -> SpadeConfig:
     """
     from trl import TrlParser
 
-    if not Path(path).is_file():
-        raise ConfigError(f"recipe {path} does not exist; examples/recipes holds some to start from")
-    try:
-        values = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise ConfigError(f"recipe {path}: {error}") from error
-    if not isinstance(values, dict):
-        raise ConfigError(f"recipe {path} must be a mapping of settings, got {type(values).__name__}")
+    values = read_recipe(path)
     values |= overrides
     known = SpadeConfig.__dataclass_fields__
     unknown = [name for name in values if name not in known]

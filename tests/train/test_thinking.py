@@ -5,21 +5,25 @@ from __future__ import annotations
 import copy
 import logging
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
-from doubles import PROGRAM, ScriptedSampler
+from doubles import PROGRAM, ScriptedSampler, record
 from hypothesis import given
 from hypothesis import strategies as st
-from tiny import TEMPLATES, tiny_tokenizer
+from tiny import TEMPLATES, tiny_model, tiny_tokenizer
 from tinyrun import tiny_config
+from transformers import AutoTokenizer
 
+from spade_envs.memory import HashedTokenEmbedder, Memory
 from spade_envs.models.base import Message
 from spade_envs.play import Episode, PlayConfig, PlayTask, StopReason, advance_episodes, start_episodes
 from spade_envs.sandbox import Sandbox
 from spade_envs.source_text.extract import extract_program
 from spade_train.converse import converse
 from spade_train.engine import LockStepEngine
+from spade_train.recipe import run
 from spade_train.rows import Row
 from spade_train.thinking import ThinkTags, find_thought, sampled_turns, thinking_metrics
 from spade_train.tokens import ChatTokens, EndOfTurnError, PrefixError, TemplateError, prepare_tokenizer
@@ -231,3 +235,23 @@ def test_turns_of_a_row_are_its_sampled_runs(pairs: list[tuple[int, bool]]) -> N
     assert all(turns)
     runs = sum(sampled and (index == 0 or not pairs[index - 1][1]) for index, (_, sampled) in enumerate(pairs))
     assert len(turns) == runs
+
+
+def test_thinking_model_trains_under_its_familys_template(plain: Any, tmp_path: Path) -> None:
+    model, tokenizer = tiny_model(plain), _tokenizer(plain, "qwen3_5_think")
+    model.save_pretrained(tmp_path / "model")
+    tokenizer.save_pretrained(tmp_path / "model")
+    with Memory.open(tmp_path / "pool", embedder=HashedTokenEmbedder()) as memory:
+        for index in range(3):
+            memory.add(record(index))
+    sizes = {"context_tokens": 2000, "turn_tokens": 6, "episode_tokens": 14, "max_turns": 2, "environments": 2}
+    config = tiny_config(
+        tmp_path / "run", 1, model=str(tmp_path / "model"), mode="fixed_pool", pool=str(tmp_path / "pool"),
+        prompts="nano", agent_thinking="on", plays=2, **sizes,
+    )  # fmt: skip
+    (line,) = run(config).metrics
+    assert line["thinking/agent_share"] == 1.0, "every turn begins inside a thought"
+    assert line["thinking/agent_unfinished"] > 0.5, "six random tokens end few thoughts"
+    assert 0 < line["thinking/agent_tokens"] <= 6
+    saved = AutoTokenizer.from_pretrained(tmp_path / "run" / "adapter")
+    assert saved.chat_template == (TEMPLATES / "qwen3_5_think_training.jinja").read_text()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from enum import Enum
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -28,13 +27,6 @@ def _overrides(pairs: list[str]) -> dict[str, Any]:
     return values
 
 
-def _plain(settings: Any) -> dict[str, Any]:
-    """Return the fields of a configuration whose values YAML can say."""
-    values = {name: getattr(settings, name) for name in settings.__dataclass_fields__}
-    values = {name: value.value if isinstance(value, Enum) else value for name, value in values.items()}
-    return {name: value for name, value in values.items() if isinstance(value, str | int | float | None)}
-
-
 def train(
     config: Annotated[Path, typer.Option("--config", "-c", help="Recipe: a YAML mapping of settings.")],
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Run folder, instead of the recipe's.")] = None,
@@ -43,13 +35,18 @@ def train(
     ] = False,
     changes: Annotated[list[str] | None, typer.Option("--set", help="Replace a setting: name=value.")] = None,
     seed: Annotated[int | None, typer.Option(help="Instead of the recipe's.")] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the resolved settings and stop.")] = False,
+    dry_run: Annotated[
+        bool,
+        typer.Option("--dry-run", help="Print settings, sizes, first prompts; check what is needed; train nothing."),
+    ] = False,
+    everything: Annotated[bool, typer.Option("--all", help="--dry-run: all settings, prompts uncut.")] = False,
+    gpu_gib: Annotated[float, typer.Option(help="--dry-run: memory of one GPU, for the estimate.")] = 80.0,
     as_json: JsonOption = False,
 ) -> None:
     """Train one policy as designer and agent, by a recipe.
 
     SIGTERM or Ctrl-C saves at the end of the running cycle and exits with 75: go on with --resume. An early stop
-    (stop_on) exits with 1.
+    (stop_on) exits with 1, and so does a dry run that misses something.
 
     Example: `spade train --config examples/recipes/nano_cpu.yaml --output runs/nano --set max_steps=10`
     """
@@ -60,10 +57,10 @@ def train(
         overrides["output_dir"] = str(output)
     if seed is not None:
         overrides["seed"] = seed
-    settings = load_recipe(config, **overrides)
     if dry_run:
-        out.print(shown(yaml.safe_dump(_plain(settings))))
+        _dry_run(config, overrides, everything=everything, gpu_gib=gpu_gib, as_json=as_json)
         return
+    settings = load_recipe(config, **overrides)
     if not err.is_terminal:
         from transformers.utils import logging as transformers_logging
 
@@ -87,6 +84,19 @@ def train(
             err.print(f"stopped: {shown(result.stopped)}" + "; go on with --resume" * result.interrupted)
     if result.stopped:
         sys.exit(EXIT_RESUME if result.interrupted else 1)
+
+
+def _dry_run(config: Path, overrides: dict[str, Any], *, everything: bool, gpu_gib: float, as_json: bool) -> None:
+    from spade_train.dryrun import dry_run
+    from spade_train.dryrun.render import lines
+
+    report = dry_run(config, gpu_gib=gpu_gib, **overrides)
+    if as_json:
+        print_json(report.to_dict())
+    else:
+        for line in lines(report, everything=everything):
+            out.print(shown(line))
+    raise typer.Exit(0 if report.ok else 1)
 
 
 def quickstart(

@@ -7,6 +7,7 @@ set; values that would make the update wrong are refused with the reason.
 from __future__ import annotations
 
 import difflib
+import os
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,13 +16,14 @@ from typing import Any, NoReturn, cast
 from trl import GRPOConfig
 
 from spade_train.recipe_files import read_recipe
-from spade_train.rewards import HINTED_REWARDS, Penalties
+from spade_train.rewards import HINTED_REWARDS, WINDOW_REWARDS, DesignerReward, Pay, Penalties
 from spade_train.settings.base import ConfigError, at_least, setting
 from spade_train.settings.budgets import BudgetSettings
 from spade_train.settings.cycle import CycleSettings
 from spade_train.settings.life import LifeSettings
 from spade_train.settings.pay import PaySettings
 from spade_train.settings.policy import PolicySettings
+from spade_train.settings.retirement import RetirementSettings
 
 __all__ = ["LOSSES", "ConfigError", "SpadeConfig", "load_recipe"]
 
@@ -30,7 +32,15 @@ LOSSES = ("dapo", "cispo", "bnpo")
 
 
 @dataclass
-class SpadeConfig(PolicySettings, CycleSettings, BudgetSettings, PaySettings, LifeSettings, GRPOConfig):  # type: ignore[misc]  # trl is not typed
+class SpadeConfig(
+    PolicySettings,
+    CycleSettings,
+    RetirementSettings,
+    BudgetSettings,
+    PaySettings,
+    LifeSettings,
+    GRPOConfig,  # type: ignore[misc]  # trl is not typed
+):
     """One self-play training run. Every field of ``GRPOConfig`` is there too; ``max_steps`` counts cycles.
 
     One optimiser step is one cycle: ``documents`` times ``designs`` programs on every rank, each valid one played
@@ -56,8 +66,9 @@ class SpadeConfig(PolicySettings, CycleSettings, BudgetSettings, PaySettings, Li
 
     def __post_init__(self) -> None:
         at_least(self, 1, ["max_steps"])
-        for check in (self.check_policy, self.check_cycle, self.check_budgets, self.check_pay, self.check_life):
+        for check in (self.check_policy, self.check_cycle, self.check_retirement, self.check_budgets, self.check_pay):
             check()
+        self.check_life()
         self._refuse_contradictions()
         batch = min(int(self.per_device_train_batch_size), self.rows_needed)
         accumulation = -(-self.rows_needed // batch)
@@ -75,7 +86,7 @@ class SpadeConfig(PolicySettings, CycleSettings, BudgetSettings, PaySettings, Li
     @property
     def hinted(self) -> bool:
         """Whether environments are played with hints as well."""
-        return self.mode == "self_play" and self.designer_reward in HINTED_REWARDS
+        return self.mode == "self_play" and (self.train_hints or self.designer_reward in HINTED_REWARDS)
 
     @property
     def written(self) -> int:
@@ -93,14 +104,39 @@ class SpadeConfig(PolicySettings, CycleSettings, BudgetSettings, PaySettings, Li
         return self.written + self.reserved if self.mode == "self_play" else self.environments
 
     @property
-    def rows_needed(self) -> int:
-        """Rows of one cycle on one rank before rounding up to whole micro-batches."""
-        return self.written + self.places * self.plays
+    def trained(self) -> frozenset[str]:
+        """Roles whose rows are trained on."""
+        wanted = {"designer": self.train_designer, "hint": self.train_hints, "agent": self.train_agent}
+        if self.mode == "fixed_pool":
+            wanted |= {"designer": False, "hint": False}
+        return frozenset(role for role, on in wanted.items() if on)
 
     @property
-    def penalties(self) -> Penalties:
-        """Designer rewards of programs that cannot be played."""
-        return Penalties(self.invalid_reward, self.duplicate_reward, self.timeout_reward)
+    def late(self) -> bool:
+        """Whether the designer's rows are trained several updates after they were sampled."""
+        return self.regenerate_every > 1 and "designer" in self.trained
+
+    @property
+    def rows_needed(self) -> int:
+        """Rows of one cycle on one rank before rounding up to whole micro-batches."""
+        rows = {"designer": self.written, "hint": self.written * self.hints, "agent": self.places * self.plays}
+        over_ranks = bool(self.trained & {"designer", "hint"}) and _ranks() > 1
+        return sum(rows[role] for role in self.trained) + over_ranks  # an unused row balances what ranks compare
+
+    @property
+    def pay(self) -> Pay:
+        """How the designer is paid."""
+        return Pay(
+            cast(DesignerReward, self.designer_reward),
+            Penalties(self.invalid_reward, self.duplicate_reward, self.timeout_reward, self.quarantined_reward),
+            (self.plateau_low, self.plateau_high),
+            self.plateau_ramp,
+            self.blend_plateau,
+            self.blend_regret,
+            self.regret_scale,
+            self.fast_rate,
+            self.slow_rate,
+        )
 
     @property
     def run(self) -> str:
@@ -117,6 +153,8 @@ class SpadeConfig(PolicySettings, CycleSettings, BudgetSettings, PaySettings, Li
         setattr(self, name, value)
 
     def _refuse_contradictions(self) -> None:
+        if self.designer_reward in WINDOW_REWARDS and self.regenerate_every < 2:
+            raise ConfigError(f"designer_reward {self.designer_reward} needs regenerate_every of at least 2")
         rules = {
             "scale_rewards": (("none", False), "advantages are normalised by role and group already"),
             "loss_type": (LOSSES, "under the other losses unused rows of a cycle dilute the update"),
@@ -137,6 +175,11 @@ class SpadeConfig(PolicySettings, CycleSettings, BudgetSettings, PaySettings, Li
                 f"save_total_limit must be at least 2, got {self.save_total_limit}: the older checkpoint is removed "
                 f"before the newer one is complete"
             )
+
+
+def _ranks() -> int:
+    """Return the number of processes by the launcher's variable: the trainer's own count is not known yet."""
+    return int(os.environ.get("WORLD_SIZE", "1"))
 
 
 def load_recipe(path: str | Path, **overrides: Any) -> SpadeConfig:

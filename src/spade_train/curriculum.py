@@ -43,10 +43,18 @@ class CurriculumConfig:
     reserved: int = 6  # places for environments from the memory
     replay_plays: int = 64  # plain episodes after which an environment is not replayed any more
     seed: int = 0
+    window: int = 1  # rollouts for which one set of environments is played
+    active_skills: int = 0  # skills of one window, the next ones in the next; 0: documents take them in turn
+    easy_share: float = 0.0  # share of the replays that are mastered environments
+    cycles: int = 0  # of the whole run; 0: unknown
 
 
 class SelfPlayCurriculum:
     """Documents in the corpus' seeded order, skills in rotation, replays from the learnable part of the memory.
+
+    With windows of ``k`` rollouts documents are drawn in the first one of each. With ``active_skills`` the skills of
+    window ``w`` are the next so many in the order of the prompt set, round robin, and the documents of all ranks take
+    them in turn; else the documents of the whole run take all skills in turn.
 
     Args:
         corpus: where documents come from.
@@ -59,7 +67,14 @@ class SelfPlayCurriculum:
             raise ValueError("the curriculum needs at least one skill")
         self._corpus, self._skills, self._config = corpus, tuple(skills), config
 
-    def plan(self, cycle: int, rank: int, world: int, memory: Iterable[EnvironmentRecord]) -> Plan:
+    def plan(
+        self,
+        cycle: int,
+        rank: int,
+        world: int,
+        memory: Iterable[EnvironmentRecord],
+        retired: Mapping[str, str] | None = None,
+    ) -> Plan:
         """Return what ``rank`` of ``world`` works on in ``cycle``.
 
         Args:
@@ -67,35 +82,55 @@ class SelfPlayCurriculum:
             rank: this process.
             world: number of processes.
             memory: candidates for replay, in an order that is the same on every rank.
+            retired: why environments are not replayed any more, by id.
         """
         config = self._config
-        first = (cycle * world + rank) * config.documents
-        designs = tuple(
-            Design(self._corpus.sample(config.seed, index), self._skills[index % len(self._skills)])
-            for index in range(first, first + config.documents)
-        )
+        window, phase = divmod(cycle, config.window)
+        designs: tuple[Design, ...] = ()
+        if phase == 0:
+            first = (window * world + rank) * config.documents
+            designs = tuple(
+                Design(self._corpus.sample(config.seed, index), self._skill(index, window))
+                for index in range(first, first + config.documents)
+            )
         replays: Sequence[EnvironmentRecord] = ()
         if config.reserved:
-            ranked = self._ranked(memory, _seed(config.seed, cycle))
-            replays = ranked[rank::world][: config.places]  # each rank its own environments
-        return Plan(_seed(config.seed, cycle, rank), designs, tuple(replays), config.reserved)
+            learnable, easy = self._ranked(memory, retired or {}, _seed(config.seed, cycle))
+            easy = easy[rank::world][: round(config.easy_share * config.places)]
+            replays = mixed(learnable[rank::world], easy, config.easy_share)[: config.places]  # each rank its own
+        last = cycle + 1 == config.cycles
+        return Plan(_seed(config.seed, cycle, rank), designs, tuple(replays), config.reserved, phase, last)
 
-    def _ranked(self, memory: Iterable[EnvironmentRecord], seed: int) -> list[EnvironmentRecord]:
-        """Return records worth playing again, in seeded random order."""
+    def _skill(self, index: int, window: int) -> str:
+        """Return the skill of the ``index``-th document of the run."""
+        active = self._config.active_skills
+        if not active:
+            return self._skills[index % len(self._skills)]
+        return self._skills[(window * active + index % active) % len(self._skills)]
+
+    def _ranked(
+        self, memory: Iterable[EnvironmentRecord], retired: Mapping[str, str], seed: int
+    ) -> tuple[list[EnvironmentRecord], list[EnvironmentRecord]]:
+        """Return records worth playing again, and mastered ones, each in seeded random order."""
         low, high = _LEARNABLE
+        played = [(record, rate) for record in memory if (rate := record.statistics.win_rate) is not None]
         worth = [
             record
-            for record in memory
-            if (rate := record.statistics.win_rate) is not None
-            and low <= rate <= high
+            for record, rate in played
+            if low <= rate <= high
             and record.statistics.plain_plays < self._config.replay_plays
+            and record.id not in retired
         ]
+        easy = [record for record, rate in played if rate > high]
         random.Random(seed).shuffle(worth)
-        return worth
+        random.Random(seed).shuffle(easy)
+        return worth, easy
 
     def state_dict(self) -> dict[str, Any]:
         """Return what must be equal for a resume to go on with the same cycles."""
-        return {"seed": self._config.seed, "corpus": self._corpus.fingerprint, "skills": list(self._skills)}
+        config = self._config
+        state = {"seed": config.seed, "corpus": self._corpus.fingerprint, "skills": list(self._skills)}
+        return state | {"window": config.window, "active_skills": config.active_skills}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Check a checkpoint's state against this run.
@@ -120,7 +155,14 @@ class PoolCurriculum:
             raise ValueError("the pool holds no environment")
         self._pool, self._environments, self._seed = list(pool), environments, seed
 
-    def plan(self, cycle: int, rank: int, world: int, memory: Iterable[EnvironmentRecord]) -> Plan:
+    def plan(
+        self,
+        cycle: int,
+        rank: int,
+        world: int,
+        memory: Iterable[EnvironmentRecord],
+        retired: Mapping[str, str] | None = None,
+    ) -> Plan:
         """Return what ``rank`` of ``world`` plays in ``cycle``; the memory is not looked at."""
         first = (cycle * world + rank) * self._environments
         replays = []
@@ -147,8 +189,23 @@ class PoolCurriculum:
 
 Curriculum = SelfPlayCurriculum | PoolCurriculum
 
+_BEFORE = {"window": 1, "active_skills": 0}
+"""What checkpoints that do not say were made with."""
+
+
+def mixed(
+    learnable: Sequence[EnvironmentRecord], easy: Sequence[EnvironmentRecord], share: float
+) -> list[EnvironmentRecord]:
+    """Return both in order, ``share`` of every beginning of the list easy; what is left of one comes at the end."""
+    first, second, result = list(learnable), list(easy), list[EnvironmentRecord]()
+    while first and second:
+        place = len(result)
+        result.append((second if int((place + 1) * share) > int(place * share) else first).pop(0))
+    return result + first + second
+
 
 def _compare(mine: Mapping[str, Any], other: Mapping[str, Any]) -> None:
+    other = _BEFORE | dict(other)
     for name, value in mine.items():
         if other.get(name) != value:
             raise ResumeError(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 from spade_envs.corpus import Document
 from spade_envs.play import Episode, StopReason
 from spade_envs.record import EnvironmentRecord
-from spade_train.rewards import DesignerReward, DesignOutcome, Penalties
+from spade_train.rewards import DesignOutcome, Pay
 from spade_train.rows import Row
 
 if TYPE_CHECKING:
@@ -63,14 +63,16 @@ class CycleConfig:
     designs: int = 6  # programs for each document
     plays: int = 6  # episodes of each environment, plain; as many again hinted
     hinted: bool = True
+    hints: int = 1  # hints that the policy writes for each environment; they share the hinted plays
     places: int = 18  # environments that can be played
     slots: int = 126  # rows of the training batch
     design_tokens: int = 8192
     hint_tokens: int = 512
     hint_temperature: float = 0.3
     context_tokens: int = 32_768  # prompt and completion of one row
-    reward: DesignerReward = "blend"
-    penalties: Penalties = field(default_factory=Penalties)
+    window: int = 1  # rollouts for which one set of environments is played
+    trained: frozenset[str] = frozenset({"designer", "agent"})  # roles whose rows are trained on
+    pay: Pay = field(default_factory=Pay)
 
 
 class Design(NamedTuple):
@@ -85,13 +87,16 @@ class Plan:
     """What one cycle works on.
 
     ``replays`` are candidates in order of preference: they fill the ``reserved`` places, and the places that
-    refused programs leave free.
+    refused programs leave free. In the first rollout of a window (``phase`` 0) programs are written; in the others
+    the environments of the window are played again. ``last`` marks the run's last rollout.
     """
 
     seed: int
     designs: tuple[Design, ...] = ()
     replays: tuple[EnvironmentRecord, ...] = ()
     reserved: int = 0
+    phase: int = 0
+    last: bool = False
 
 
 @dataclass(slots=True)
@@ -101,7 +106,7 @@ class Played:
     record: EnvironmentRecord
     program: Program
     seeds: list[int]
-    fresh: bool  # written in this cycle
+    fresh: bool  # written in this window
     plain: list[Episode] = field(default_factory=list)
     hinted: list[Episode] = field(default_factory=list)
 
@@ -122,15 +127,32 @@ class Written:
 
     row: Row
     attempt: Attempt
-    played: Played | None = None
+    played: Played | None = None  # only in the cycle in which it was written
+    environment: str = ""  # id of the record that is played for it; copies share one
     outcome: DesignOutcome = field(default_factory=lambda: DesignOutcome("refused"))
 
 
 @dataclass(slots=True)
+class Hinted:
+    """One hint that the policy wrote: its row, and for which of the environment's seeds it was used."""
+
+    row: Row
+    played: Played
+    seeds: list[int] = field(default_factory=list)  # places in ``played.seeds``; none if it was refused
+
+
+@dataclass(slots=True)
 class Cycle:
-    """Everything that came out of one cycle on one rank."""
+    """Everything that came out of one cycle on one rank.
+
+    ``written`` are this cycle's replies. ``paid`` are those whose reward became known in this cycle: the same ones
+    where environments are written in every cycle, else those of the window that has ended.
+    """
 
     rows: list[Row]  # exactly ``CycleConfig.slots``
     written: list[Written]
     played: list[Played]
     seconds: dict[str, float]  # of each stage, wall-clock
+    paid: list[Written] = field(default_factory=list)
+    hints: list[Hinted] = field(default_factory=list)
+    figures: dict[str, float] = field(default_factory=dict)  # further metrics

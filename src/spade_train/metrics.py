@@ -28,7 +28,7 @@ def cycle_metrics(cycle: Cycle, *, design_tokens: int = 0) -> dict[str, float]:
     """
     metrics: dict[str, float] = {f"seconds/{stage}": value for stage, value in cycle.seconds.items()}
     metrics["seconds/rollout"] = sum(cycle.seconds.values())
-    metrics |= _design_metrics(cycle.written, design_tokens)
+    metrics |= _design_metrics(cycle.written, design_tokens) | _pay_metrics(cycle.paid)
     fresh = [one for one in cycle.played if one.fresh]
     metrics |= _environment_metrics(fresh, "environment")
     metrics |= _environment_metrics([one for one in cycle.played if not one.fresh], "replay")
@@ -46,8 +46,8 @@ def _design_metrics(written: Sequence[Written], limit: int) -> dict[str, float]:
     if not written:
         return {}
     status = Counter(str(one.attempt.status) for one in written)
-    copies = Counter(one.outcome.copies for one in written if one.played is not None)
-    repeated = sum(count - count // number for number, count in copies.items())
+    played = Counter(one.environment for one in written if one.environment)
+    repeated = sum(count - 1 for count in played.values())
     causes = Counter(one.attempt.cause or str(one.attempt.status) for one in written)
     refused = {f"refused/{cause}": float(n) for cause, n in causes.items() if cause not in ("admitted", "duplicate")}
     rewards = [one.row.reward or 0.0 for one in written]
@@ -68,6 +68,18 @@ def _design_metrics(written: Sequence[Written], limit: int) -> dict[str, float]:
             "design/tokens_max": max(lengths),
         }
     )
+
+
+def _pay_metrics(paid: Sequence[Written]) -> dict[str, float]:
+    """Say what the replies whose windows have ended earned."""
+    if not paid:
+        return {}
+    rewards = [one.row.reward or 0.0 for one in paid]
+    return {
+        "design/timeout": fmean(one.outcome.timed_out for one in paid),
+        "design/reward": fmean(rewards),
+        "design/reward_std": pstdev(rewards),
+    }
 
 
 def _environment_metrics(played: Sequence[Played], prefix: str) -> dict[str, float]:

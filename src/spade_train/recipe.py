@@ -17,6 +17,7 @@ from spade_train.callbacks.checkpoints import checkpoint_step
 from spade_train.callbacks.disk import explained
 from spade_train.card import adapter_card
 from spade_train.config import ConfigError, SpadeConfig
+from spade_train.late_rows import correct_late_rows
 from spade_train.lora.export import save_adapter, save_merged
 from spade_train.lora.targets import adapter_config
 from spade_train.lora.trl_sync import adapter_engine, install_sync, parameter_gather
@@ -185,6 +186,8 @@ def build_trainer(
         trainer, wanted=config.lora_sync, folder=config.lora_folder or Path(config.output_dir) / SERVED_FOLDER
     )
     logger.info("adapter on %s; weights reach vLLM as: %s", ", ".join(sorted(adapter.target_modules)), way)
+    if config.regenerate_every > 1:
+        correct_late_rows(trainer, lambda: session.batch)
     return Training(trainer, session)
 
 

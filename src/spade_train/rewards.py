@@ -1,34 +1,30 @@
-"""Rewards of both roles and the advantages that the update uses. Pure functions of returns and rows.
+"""What the designer is paid for one program: pure functions of win rates and returns.
 
-Quantities follow SPADE (arXiv 2608.19197): the designer is paid by hint-based regret, as deployed
-``0.6 plateau(win rate) + 0.4 min(1, max(0, regret) / 0.15)``; the agent by its return, standardised within one
-environment; the rarer role is weighted up, at most 50 times.
+Quantities follow SPADE (arXiv 2608.19197). The rate of an environment's plain plays is taken over all rollouts of
+its window; the regret over the first rollout alone, where hinted and plain plays are equally many and by the same
+weights. Advantages are made from the rewards in :mod:`spade_train.advantages`.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from statistics import fmean, pstdev
-from typing import Any, Literal
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from statistics import fmean
+from typing import Literal
 
 from spade_envs.record import WIN_RETURN
-from spade_train.rows import Row
 
-DesignerReward = Literal["blend", "regret", "plateau", "solve_variance"]
-DESIGNER_REWARDS: tuple[DesignerReward, ...] = ("blend", "regret", "plateau", "solve_variance")
+DesignerReward = Literal["blend", "regret", "plateau", "solve_rate", "solve_variance", "learning_potential", "micro_lp"]
+DESIGNER_REWARDS: tuple[DesignerReward, ...] = (
+    *("blend", "regret", "plateau", "solve_rate", "solve_variance", "learning_potential", "micro_lp"),
+)  # fmt: skip
 HINTED_REWARDS = frozenset({"blend", "regret"})
 """Designer rewards that need hinted plays."""
+WINDOW_REWARDS = frozenset({"micro_lp"})
+"""Designer rewards that need more than one rollout of an environment."""
 
-MAX_ROLE_WEIGHT = 50.0
 LEARNABLE = (0.2, 0.8)
 """Win rates of an environment from which an agent can learn."""
-
-_PLATEAU = (0.4, 0.6)
-_RAMP = 0.25
-_REGRET_SCALE = 0.15
-_NO_SIGNAL = 1e-8
 
 
 def win_rate(returns: Sequence[float]) -> float:
@@ -47,23 +43,49 @@ def regret(hinted: Sequence[float], plain: Sequence[float]) -> float:
     return fmean(hinted) - fmean(plain)
 
 
-def plateau(rate: float) -> float:
-    """Return 1 for a win rate in [0.4, 0.6], falling linearly to 0 over 0.25 on both sides."""
-    low, high = _PLATEAU
+def plateau(rate: float, band: tuple[float, float] = (0.4, 0.6), ramp: float = 0.25) -> float:
+    """Return 1 for a win rate inside ``band``, falling linearly to 0 over ``ramp`` on both sides."""
+    low, high = band
     distance = max(low - rate, rate - high, 0.0)
-    return max(0.0, 1.0 - distance / _RAMP)
+    return max(0.0, 1.0 - distance / ramp)
 
 
-def blend(hinted: Sequence[float], plain: Sequence[float]) -> float:
-    """Return the designer reward as deployed in the paper, in [0, 1]."""
-    gain = min(1.0, max(0.0, regret(hinted, plain)) / _REGRET_SCALE)
-    return 0.6 * plateau(win_rate(plain)) + 0.4 * gain
-
-
-def solve_variance(plain: Sequence[float]) -> float:
+def solve_variance(rate: float) -> float:
     """Return ``4 p (1 - p)`` of the win rate ``p``: the variance of winning, scaled to [0, 1]."""
-    rate = win_rate(plain)
     return 4.0 * rate * (1.0 - rate)
+
+
+def moving_average(before: float | None, value: float, rate: float) -> float:
+    """Return the exponential moving average after ``value``: ``(1 - rate) before + rate value``.
+
+    ``rate`` is the weight of the newest value. Only so does the paper's naming hold, by which 0.98 is the fast
+    average (it nearly equals the newest value) and 0.85 the slow one; read as the weight of the past, 0.98 would be
+    the slower of the two. The first value is the average itself.
+    """
+    return value if before is None else (1.0 - rate) * before + rate * value
+
+
+def learning_potential(rate: float, slow: float) -> float:
+    """Return ``|win rate - slow average|``: how far an environment lies from what its skill usually gives.
+
+    ``slow`` is the slow :func:`moving_average` of the skill's win rate (mean over its environments of a window,
+    this window's included). It is kept by skill, since an environment lives for one window only and has no past of
+    its own.
+    """
+    return abs(rate - slow)
+
+
+def micro_lp(rates: Sequence[float]) -> float:
+    """Return the least-squares slope of the win rate over the rollouts of a window, in win rate per rollout.
+
+    With ``k`` rates at 0 .. k-1: ``sum((t - mean t)(w_t - mean w)) / sum((t - mean t)^2)``. Negative where the agent
+    grew worse; 0 for a single rollout, which has no slope.
+    """
+    if len(rates) < 2:
+        return 0.0
+    centre, mean = (len(rates) - 1) / 2.0, fmean(rates)
+    above = sum((time - centre) * (rate - mean) for time, rate in enumerate(rates))
+    return above / sum((time - centre) ** 2 for time in range(len(rates)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,145 +95,82 @@ class Penalties:
     invalid: float = 0.0
     duplicate: float = 0.0
     timeout: float = -0.5
+    quarantined: float = -0.5  # stopped by the sandbox for good
+
+
+@dataclass(frozen=True, slots=True)
+class Pay:
+    """How the designer is paid; the defaults are the paper's as deployed."""
+
+    kind: DesignerReward = "blend"
+    penalties: Penalties = field(default_factory=Penalties)
+    band: tuple[float, float] = (0.4, 0.6)  # of the plateau
+    ramp: float = 0.25
+    plateau_share: float = 0.6  # of the blend
+    regret_share: float = 0.4
+    regret_scale: float = 0.15  # regret that earns the whole share
+    fast_rate: float = 0.98  # of the moving averages of each skill
+    slow_rate: float = 0.85
+
+    def blend(self, rate: float, gain: float) -> float:
+        """Return ``0.6 plateau(rate) + 0.4 min(1, max(0, gain) / 0.15)``, with the shares and scale given.
+
+        Args:
+            rate: win rate of the plain plays over the window.
+            gain: the regret at the first rollout.
+        """
+        share = min(1.0, max(0.0, gain) / self.regret_scale)
+        return self.plateau_share * plateau(rate, self.band, self.ramp) + self.regret_share * share
 
 
 @dataclass(frozen=True, slots=True)
 class DesignOutcome:
-    """What became of one written program. ``copies`` counts the same program within the cycle, itself included."""
+    """What became of one written program over its window.
 
-    status: str  # "admitted", "duplicate", or a reason of refusal
-    plain: tuple[float, ...] = ()
-    hinted: tuple[float, ...] = ()
+    ``rollouts`` holds the plain returns of each rollout. ``copies`` counts the same program within the cycle, itself
+    included. ``slow`` is the slow moving average of the skill's win rate.
+    """
+
+    status: str  # "admitted", "duplicate", "failed" in play, or a reason of refusal
+    rollouts: tuple[tuple[float, ...], ...] = ()
+    hinted: tuple[float, ...] = ()  # at the first rollout
     timed_out: bool = False
+    quarantined: bool = False
     copies: int = 1
+    slow: float | None = None
+
+    @property
+    def plain(self) -> tuple[float, ...]:
+        """All plain returns."""
+        return tuple(value for returns in self.rollouts for value in returns)
 
 
-def designer_reward(kind: DesignerReward, outcome: DesignOutcome, penalties: Penalties) -> float:
+def designer_reward(pay: Pay, outcome: DesignOutcome) -> float:
     """Return the raw reward of the designer for one program.
 
     Equal programs of one cycle share one reward: each copy gets its part, so that repeating oneself does not pay.
     """
+    penalties = pay.penalties
+    if outcome.quarantined:
+        return penalties.quarantined
     if outcome.timed_out:
         return penalties.timeout
     if outcome.status == "duplicate":
         return penalties.duplicate
     if outcome.status != "admitted" or not outcome.plain:
         return penalties.invalid
-    match kind:
+    rate = win_rate(outcome.plain)
+    match pay.kind:
         case "blend":
-            value = blend(outcome.hinted, outcome.plain)
+            value = pay.blend(rate, regret(outcome.hinted, outcome.rollouts[0]))
         case "regret":
-            value = max(0.0, regret(outcome.hinted, outcome.plain))
-        case "plateau":
-            value = plateau(win_rate(outcome.plain))
+            value = max(0.0, regret(outcome.hinted, outcome.rollouts[0]))
+        case "plateau" | "solve_rate":
+            value = plateau(rate, pay.band, pay.ramp)
         case "solve_variance":
-            value = solve_variance(outcome.plain)
+            value = solve_variance(rate)
+        case "learning_potential":
+            value = learning_potential(rate, rate if outcome.slow is None else outcome.slow)
+        case "micro_lp":
+            value = micro_lp([win_rate(returns) for returns in outcome.rollouts])
     return value / outcome.copies
-
-
-def role_weights(designer_rows: int, agent_rows: int, *, delay: int = 1) -> dict[str, float]:
-    """Return weights that bring the rarer role up to the other: ``agent rows / designer rows x delay``, at most 50.
-
-    Args:
-        designer_rows: rows of the designer with a reward.
-        agent_rows: rows of the agent with a reward.
-        delay: cycles for which one set of environments is played.
-    """
-    if not designer_rows or not agent_rows:
-        return {"designer": 1.0, "agent": 1.0}
-    ratio = agent_rows / designer_rows * delay
-    if ratio >= 1.0:
-        return {"designer": min(MAX_ROLE_WEIGHT, ratio), "agent": 1.0}
-    return {"designer": 1.0, "agent": min(MAX_ROLE_WEIGHT, 1.0 / ratio)}
-
-
-def advantages(rows: Sequence[Row], weights: Mapping[str, float], *, epsilon: float = 1e-4) -> list[float]:
-    """Return one advantage for each row; they sum to zero within every (role, group).
-
-    The agent's rewards are standardised within the group, the designer's only centred. Rows without a reward, and
-    groups of one, get 0.
-
-    Args:
-        rows: the rows of one batch.
-        weights: factor of each role.
-        epsilon: added to the standard deviation.
-    """
-    groups: dict[tuple[str, str], list[int]] = defaultdict(list)
-    for index, row in enumerate(rows):
-        if row.role != "pad" and row.reward is not None:
-            groups[row.role, row.group].append(index)
-    result = [0.0] * len(rows)
-    for (role, _), members in groups.items():
-        rewards = [rows[index].reward or 0.0 for index in members]
-        mean, spread = fmean(rewards), pstdev(rewards)
-        if spread < _NO_SIGNAL:
-            continue
-        scale = weights.get(role, 1.0) / (spread + epsilon if role == "agent" else 1.0)
-        values = [(reward - mean) * scale for reward in rewards]
-        residue = fmean(values)
-        for index, value in zip(members, values):
-            result[index] = value - residue
-    return result
-
-
-class SpadeReward:
-    """The one reward function of the trainer: turns rows into advantages that are ready for the update.
-
-    The trainer's own baseline subtracts the mean over the rows of one cycle. Because every (role, group) sums to
-    zero, so do those rows, and the baseline changes nothing; ``scale_rewards`` must be ``"none"``.
-
-    Args:
-        designer_weight: factor of the designer's advantages; None balances the roles with :func:`role_weights`.
-        agent_weight: factor of the agent's advantages; None likewise.
-        epsilon: added to the agent's standard deviations.
-    """
-
-    __name__ = "spade_advantage"
-
-    def __init__(
-        self, *, designer_weight: float | None = None, agent_weight: float | None = None, epsilon: float = 1e-4
-    ) -> None:
-        self._designer_weight, self._agent_weight, self._epsilon = designer_weight, agent_weight, epsilon
-
-    def __call__(
-        self,
-        prompts: Sequence[Any],
-        completions: Sequence[Any],
-        spade_row: Sequence[Row],
-        log_metric: Callable[[str, float], None],
-        log_extra: Callable[[str, list[Any]], None],
-        spade_metrics: Sequence[Mapping[str, float]] = (),
-        **_: Any,
-    ) -> list[float]:
-        """Return one advantage for each row, and log the cycle's metrics."""
-        rewarded = {role: sum(row.role == role and row.reward is not None for row in spade_row)
-                    for role in ("designer", "agent")}  # fmt: skip
-        weights = role_weights(rewarded["designer"], rewarded["agent"])
-        if self._designer_weight is not None:
-            weights["designer"] = self._designer_weight
-        if self._agent_weight is not None:
-            weights["agent"] = self._agent_weight
-        result = advantages(spade_row, weights, epsilon=self._epsilon)
-        for row, value in zip(spade_row, result, strict=True):
-            row.advantage = value
-        for name, value in advantage_metrics(spade_row, result).items():
-            log_metric(name, value)
-        log_metric("weight/designer", weights["designer"])
-        for name, value in (spade_metrics[0] if spade_metrics else {}).items():
-            log_metric(name, value)
-        log_extra("role", [row.role for row in spade_row])
-        log_extra("group", [row.group for row in spade_row])
-        log_extra("raw_reward", [row.reward for row in spade_row])
-        return result
-
-
-def advantage_metrics(rows: Sequence[Row], values: Sequence[float]) -> dict[str, float]:
-    """Return the spread of the advantages of each role and the share of its rows that carry none."""
-    metrics: dict[str, float] = {}
-    for role in ("designer", "agent"):
-        mine = [value for row, value in zip(rows, values) if row.role == role]
-        if mine:
-            metrics[f"advantage/{role}_std"] = pstdev(mine)
-            metrics[f"advantage/{role}_zero_share"] = fmean(abs(value) < _NO_SIGNAL for value in mine)
-    metrics["advantage/padding_share"] = fmean(row.role == "pad" for row in rows) if rows else 0.0
-    return metrics

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
     from spade_envs.play import Episode
 
-Role = Literal["designer", "agent", "pad"]
+Role = Literal["designer", "hint", "agent", "pad"]
 
 
 @dataclass(slots=True)
@@ -19,8 +19,9 @@ class Row:
     ``mask`` and ``completion_ids`` have the same length; 1 marks a token the policy sampled, 0 a token that stood in
     its context (an observation, a missing end-of-turn token). ``logprobs`` has that length too, 0.0 where masked,
     or is empty when the backend gives none (``scored`` is False then). ``reward`` is the raw reward, None where there
-    is nothing to learn from. ``advantage`` is what the update used, None before; ``episode`` is what the row was
-    played in.
+    is nothing to learn from. ``age`` counts the updates between sampling and training; the ``ratio`` of an old row
+    corrects for them, one factor for each completion token (empty: none). ``advantage`` is what the update used, None
+    before; ``episode`` is what the row was played in.
     """
 
     role: Role
@@ -31,6 +32,8 @@ class Row:
     logprobs: list[float] = field(default_factory=list)
     reward: float | None = None
     scored: bool = False
+    age: int = 0
+    ratio: list[float] = field(default_factory=list)
     advantage: float | None = None
     episode: Episode | None = field(default=None, compare=False, repr=False)
 
@@ -63,3 +66,12 @@ class Row:
     def padding(cls, token: int, *, scored: bool) -> Row:
         """Return a masked row of one token, for a slot that is not used."""
         return cls("pad", "pad", [token], [token], [0], [0.0] * scored, scored=scored)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return a JSON-safe dictionary that :meth:`from_dict` reads back; the episode is left out."""
+        return {name: getattr(self, name) for name in self.__slots__ if name != "episode"}
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Row:
+        """Read what :meth:`to_dict` wrote."""
+        return cls(**values)

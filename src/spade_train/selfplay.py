@@ -6,43 +6,32 @@ callbacks.
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
-from spade_envs.corpus import Corpus
-from spade_envs.designer.designer import Designer
-from spade_envs.designer.hints import HintWriter
-from spade_envs.designer.prompts import PromptSet
 from spade_envs.memory import Memory
-from spade_envs.play import PlayConfig
-from spade_envs.record import EnvironmentRecord
-from spade_envs.sandbox import IsolationLevel, Limits, Sandbox
+from spade_envs.sandbox import Sandbox
+from spade_train import ledger
+from spade_train.adapter_off import AdapterOffSampler
+from spade_train.advantages import SpadeReward
 from spade_train.config import ConfigError, SpadeConfig
-from spade_train.curriculum import Curriculum, CurriculumConfig, PoolCurriculum, ResumeError, SelfPlayCurriculum
-from spade_train.cycle import Cycle, CycleConfig
-from spade_train.evaluation.heldout import evaluate, load_programs
+from spade_train.curriculum import Curriculum, ResumeError
+from spade_train.cycle import Cycle, Sampler
+from spade_train.late_rows import LateRows, is_corrected
 from spade_train.metrics import cycle_metrics
-from spade_train.pool_sources import load_pool
-from spade_train.rewards import DesignerReward, SpadeReward
+from spade_train.opening import open_parts
 from spade_train.rollout import Rollout
-from spade_train.tokens import ChatTokens
+from spade_train.rows import Row
+from spade_train.thinking import thinking_metrics
 from spade_train.trl_adapter import TrlSampler, check_trl, columns, gather
+from spade_train.watch_metrics import watch_metrics
 
 if TYPE_CHECKING:
     from datasets import Dataset
     from transformers import TrainerCallback
 
-_CONTEXT = 32_768
-
-
-@dataclass(frozen=True, slots=True)
-class _Outcome:
-    """What one rank's cycle leaves behind; gathered to rank 0."""
-
-    records: list[EnvironmentRecord]
-    plays: list[tuple[str, bool, tuple[float, ...]]]  # record id, hinted, returns
+    from spade_envs.models.base import ChatModel
 
 
 class SelfPlay:
@@ -52,14 +41,21 @@ class SelfPlay:
     """
 
     def __init__(
-        self, config: SpadeConfig, rollout: Rollout, curriculum: Curriculum, memory: Memory, sandbox: Sandbox
+        self,
+        config: SpadeConfig,
+        rollout: Rollout,
+        curriculum: Curriculum,
+        memory: Memory,
+        sandbox: Sandbox,
+        author: ChatModel | None = None,
     ) -> None:
         self.config, self.rollout, self.curriculum = config, rollout, curriculum
-        self.memory, self.sandbox = memory, sandbox
-        self.reward = SpadeReward(designer_weight=config.designer_weight, agent_weight=config.agent_weight)
+        self.memory, self.sandbox, self._author = memory, sandbox, author
+        self.reward = _reward(config)
+        self.batch: Sequence[Row] = ()  # this rank's latest rows, in the order in which the trainer got them
         self._cycles: list[tuple[int, Cycle]] = []
         self.latest: list[tuple[int, Cycle]] = []  # this rank's cycles that were committed last, with their steps
-        self._heldout = load_programs(config.heldout) if config.heldout and config.heldout_every else []
+        self.measured: dict[str, float] = {}  # by evaluations of the policy before this cycle
 
     @classmethod
     def from_config(cls, config: SpadeConfig, tokenizer: Any, *, context_tokens: int = 0) -> SelfPlay:
@@ -73,48 +69,12 @@ class SelfPlay:
         Raises:
             TemplateError: if the chat template cannot be used.
             PoolError: if the pool cannot be read or is empty.
-            ConfigError: if a budget does not fit into the context.
+            ConfigError: if a budget does not fit into the context, or a role cannot be trained.
             SandboxError: if programs cannot be isolated as well as asked for.
         """
-        from accelerate import PartialState
-
         check_trl()
-        tokens = ChatTokens(tokenizer, config.chat_template_kwargs)
-        prompts = PromptSet.load(config.prompts)
-        context = config.context_tokens or context_tokens or _context(tokenizer)
-        play = _play_config(config, prompts, context)
-        state = PartialState()
-        with state.main_process_first():  # rank 0 makes the database
-            memory = Memory.open(config.memory, capacity=config.memory_capacity, read_only=not state.is_main_process)
-        isolation = cast(IsolationLevel, config.minimum_isolation)
-        pool = load_pool(str(config.pool), minimum_isolation=isolation) if config.mode == "fixed_pool" else None
-        sandbox = (pool.sandbox if pool is not None else Sandbox)(
-            Limits(), max_workers=config.sandbox_workers, minimum_isolation=isolation
-        )
-        design_tokens = config.design_tokens or prompts.designer_sampling.max_tokens
-        cycle = CycleConfig(
-            designs=config.designs,
-            plays=config.plays,
-            hinted=config.hinted,
-            places=config.places,
-            slots=int(config.num_generations or 0),
-            design_tokens=design_tokens,
-            hint_tokens=prompts.hint_sampling.max_tokens,
-            hint_temperature=prompts.hint_sampling.temperature,
-            context_tokens=context,
-            reward=cast(DesignerReward, config.designer_reward),
-            penalties=config.penalties,
-        )
-        if pool is not None:
-            curriculum: Curriculum = PoolCurriculum(pool.records, config.environments, config.seed)
-            rollout = Rollout(tokens, None, sandbox, play, cycle)
-        else:
-            sizes = CurriculumConfig(config.documents, config.places, config.reserved, config.replay_plays, config.seed)
-            curriculum = SelfPlayCurriculum(Corpus.open(config.corpus), prompts.skills, sizes)
-            designer = Designer(prompts, memory, sandbox, generator=config.model)
-            hints = None if designer.own_hint else HintWriter(prompts, sandbox, designer.validation)
-            rollout = Rollout(tokens, designer, sandbox, play, cycle, hints)
-        return cls(config, rollout, curriculum, memory, sandbox)
+        parts = open_parts(config, tokenizer, context_tokens)
+        return cls(config, parts.rollout, parts.curriculum, parts.memory, parts.sandbox, parts.author)
 
     def rollout_func(self, prompts: list[Any], trainer: Any) -> dict[str, Any]:
         """Run one cycle for a ``GRPOTrainer``; pass this as its ``rollout_func``."""
@@ -123,33 +83,56 @@ class SelfPlay:
                 f"the trainer asked for {len(prompts)} rows on this rank, a cycle has {self.rollout.config.slots}: "
                 f"use the dataset of SelfPlay.dataset() and leave evaluation to SpadeConfig.heldout"
             )
+        if self.config.late and not is_corrected(trainer):
+            raise ConfigError(
+                "with regenerate_every > 1 the designer's rows are trained late: call "
+                "spade_train.late_rows.correct_late_rows(trainer, lambda: session.batch) before trainer.train()"
+            )
         step = int(trainer.state.global_step)
-        sampler = TrlSampler(trainer, rows=self.config.generation_rows)
-        newest = self.memory.capacity if self.config.reserved else 0
-        records = self.memory.records(limit=newest, newest_first=True) if newest else []
-        plan = self.curriculum.plan(step, self.config.process_index, self.config.world_size, records)
-        cycle = self.rollout.run(plan, sampler)
-        self._cycles.append((step + 1, cycle))  # steps count from 1, as in the metrics
-        metrics = cycle_metrics(cycle)
-        if self._heldout and step % self.config.heldout_every == 0:
-            metrics |= self._evaluate(trainer, sampler)
+        own = self.config
+        sampler = TrlSampler(trainer, rows=own.generation_rows, engine=own.engine, lag=own.environment_lag)
+        author = self._designer_sampler(trainer, sampler)
+        cycle, metrics = self.run_cycle(step, sampler, own.process_index, own.world_size, designer_sampler=author)
+        metrics |= self._late(trainer, cycle)
         return columns(cycle.rows, metrics, with_logprobs=bool(trainer.use_vllm))
 
-    def _evaluate(self, trainer: Any, sampler: TrlSampler) -> dict[str, float]:
-        """Return the success on held-out programs of the policy before this cycle's update, each rank its share.
+    def run_cycle(
+        self, step: int, sampler: Sampler, rank: int = 0, world: int = 1, *, designer_sampler: Sampler | None = None
+    ) -> tuple[Cycle, dict[str, float]]:
+        """Run one cycle with any sampler, and return it with its metrics; :meth:`commit` stores it.
 
-        The policy's own random state is not touched, so evaluating does not change the run.
+        Args:
+            step: number of the cycle, from 0.
+            sampler: the policy.
+            rank: this process.
+            world: number of processes that run cycles.
+            designer_sampler: samples the programs, where that is not the policy as it is now.
         """
-        from spade_envs.models.transformers import TransformersModel
+        newest = self.memory.capacity if self.config.reserved else 0
+        records = self.memory.records(limit=newest, newest_first=True) if newest else []
+        retired = self.memory.retired() if newest else {}
+        plan = self.curriculum.plan(step, rank, world, records, retired)
+        cycle = self.rollout.run(plan, sampler, designer_sampler)
+        self._cycles.append((step + 1, cycle))  # steps count from 1, as in the metrics
+        self.batch = cycle.rows
+        tokens = self.rollout.tokens
+        metrics = cycle_metrics(cycle, design_tokens=self.rollout.config.design_tokens)
+        metrics |= thinking_metrics(cycle.rows, tokens.tags, tokens.opened)
+        metrics |= cycle.figures
+        return cycle, metrics | watch_metrics(cycle, self.memory, self.sandbox) | self.measured
 
-        if sampler.collective:
-            raise ConfigError("heldout_every needs a policy that is whole on each rank; evaluate checkpoints instead")
-        policy = trainer.accelerator.unwrap_model(trainer.model)
-        model = TransformersModel(policy, trainer.processing_class, name="policy")
-        mine = self._heldout[self.config.process_index :: self.config.world_size]
-        result = evaluate(model, mine, self.sandbox, self.rollout.play, seeds=self.config.heldout_seeds)
-        tiers = {f"heldout/tier_{tier}": rate for tier, rate in result.by_tier.items()}
-        return {"heldout/success": result.success, **tiers}
+    def _designer_sampler(self, trainer: Any, sampler: Sampler) -> Sampler | None:
+        """Return what samples the programs, where that is not the policy as it is now."""
+        own = self.config.mode == "self_play" and not self.config.designer_model
+        return AdapterOffSampler(trainer, sampler) if own and not self.config.train_designer else None
+
+    def _late(self, trainer: Any, cycle: Cycle) -> dict[str, float]:
+        """Score the rows that will be trained late, and correct those that are due; return metrics."""
+        if not self.config.late:
+            return {}
+        late = LateRows(trainer, self.config.off_policy_cap)
+        late.remember([one.row for one in cycle.written])
+        return late.correct(cycle.rows)
 
     def dataset(self) -> Dataset:
         """Return a dataset with one row for each cycle and rank. Prompts are made inside the rollout."""
@@ -159,33 +142,27 @@ class SelfPlay:
         return Dataset.from_dict({"prompt": [f"self-play cycle {index}" for index in range(rows)]})
 
     def callbacks(self) -> list[TrainerCallback]:
-        """Return the callbacks: memory and checkpoints, metrics, transcripts."""
-        from spade_train.callbacks import MemoryCallback, MetricsCallback, TranscriptsCallback
+        """Return the callbacks, in the order in which they must come; see :mod:`spade_train.callbacks`."""
+        from spade_train.callbacks import session_callbacks
 
-        own: list[TrainerCallback] = [MemoryCallback(self), MetricsCallback()]
-        return [*own, TranscriptsCallback(self, lines=True, parts=True)] if self.config.transcripts else own
+        return session_callbacks(self)
 
-    def commit(self) -> None:
-        """Write what the ranks' latest cycles made to the memory; collective."""
+    def commit(self, *, alone: bool = False) -> None:
+        """Write what the ranks' latest cycles made to the memory; collective, unless this rank runs cycles alone."""
         from accelerate import PartialState
 
         state = PartialState()
-        mine = [_outcome(cycle) for _, cycle in self._cycles]
+        mine = [ledger.entry_of(cycle) for _, cycle in self._cycles]
         steps = [step for step, _ in self._cycles]
         self.latest, self._cycles = self._cycles, []
-        gathered = gather(state, mine)
+        gathered = [mine] if alone else gather(state, mine)
         if state.is_main_process:
-            for outcomes in gathered:
-                for step, outcome in zip(steps, outcomes):
-                    self._write(step, outcome)
-        state.wait_for_everyone()
-
-    def _write(self, step: int, outcome: _Outcome) -> None:
-        run = self.config.run
-        for record in outcome.records:
-            self.memory.add(record, run=run)
-        for key, hinted, returns in outcome.plays:
-            self.memory.record_plays(key, returns, hinted=hinted, run=run, step=step)
+            rules = self.config.retirement_rules
+            for entries in gathered:
+                for step, entry in zip(steps, entries):
+                    ledger.write(self.memory, entry, run=self.config.run, step=step, rules=rules)
+        if not alone:
+            state.wait_for_everyone()
 
     def state_dict(self) -> dict[str, Any]:
         """Return what a checkpoint needs besides the trainer's own state."""
@@ -216,7 +193,9 @@ class SelfPlay:
         process.wait_for_everyone()
 
     def close(self) -> None:
-        """Close the sandbox and the memory."""
+        """Close the sandbox, the memory and the model that writes programs."""
+        if self._author is not None:
+            self._author.close()
         self.sandbox.close()
         self.memory.close()
 
@@ -227,37 +206,10 @@ class SelfPlay:
         self.close()
 
 
-def _context(tokenizer: Any) -> int:
-    """Return the context that the tokenizer declares, or a usual one (undeclared is a huge number)."""
-    declared = int(getattr(tokenizer, "model_max_length", 0) or 0)
-    return declared if 0 < declared < 1 << 24 else _CONTEXT
+def _reward(config: SpadeConfig) -> SpadeReward:
+    from accelerate import PartialState
 
-
-def _play_config(config: SpadeConfig, prompts: PromptSet, context: int) -> PlayConfig:
-    settings: dict[str, Any] = {
-        "system_prompt": prompts.agent_system,
-        "hint_template": prompts.hint_template,
-        **prompts.play,
-        "return_mode": config.return_mode,
-        "discount": config.discount,
-    }
-    for name in ("max_turns", "turn_tokens", "episode_tokens"):
-        if value := getattr(config, name):
-            settings[name] = value
-    play = PlayConfig(**settings)
-    if play.turn_tokens >= context:
-        raise ConfigError(
-            f"turn_tokens ({play.turn_tokens}) must be smaller than the policy's context of {context} tokens"
-        )
-    return dataclasses.replace(play, context_tokens=context)
-
-
-def _outcome(cycle: Cycle) -> _Outcome:
-    plays = [
-        (one.record.id, hinted, returns)
-        for one in cycle.played
-        for hinted in (False, True)
-        if (returns := one.returns(hinted=hinted))
-    ]
-    records = [one.record for one in cycle.played]  # those of a fixed pool too; known ones are not added again
-    return _Outcome(records, plays)
+    weights = {"designer": config.designer_weight, "hint": config.hint_weight, "agent": config.agent_weight}
+    several = config.world_size > 1 and bool(config.trained & {"designer", "hint"})
+    everyone = partial(gather, PartialState()) if several else None
+    return SpadeReward(weights=weights, delay=config.regenerate_every, gather=everyone)

@@ -1,9 +1,7 @@
-"""Hand-computed rewards and advantages."""
+"""Designer rewards against a table worked out by hand from the paper's formulas."""
 
 from __future__ import annotations
 
-import math
-from collections import defaultdict
 from typing import Any
 
 import pytest
@@ -11,136 +9,164 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spade_train.rewards import (
-    MAX_ROLE_WEIGHT,
+    DESIGNER_REWARDS,
     DesignOutcome,
+    Pay,
     Penalties,
-    SpadeReward,
-    advantages,
-    blend,
     designer_reward,
+    learning_potential,
+    micro_lp,
+    moving_average,
     plateau,
     regret,
-    role_weights,
     solve_variance,
     win_rate,
 )
-from spade_train.rows import Row
-
-
-def _row(role: Any, group: str, reward: float | None) -> Row:
-    return Row(role, group, [1], [2], [1], [], reward)
 
 
 @pytest.mark.parametrize(
     ("rate", "value"),
-    [(0.5, 1.0), (0.4, 1.0), (0.6, 1.0), (0.275, 0.5), (0.725, 0.5), (0.15, 0.0), (0.85, 0.0), (0.0, 0.0), (1.0, 0.0)],
+    [
+        *((0.4, 1.0), (0.5, 1.0), (0.6, 1.0)),
+        (0.275, 0.5),  # 0.125 below the band, half of the ramp of 0.25
+        (0.725, 0.5),
+        (0.34, 0.76),  # 0.06 below: 1 - 0.06 / 0.25
+        *((0.15, 0.0), (0.85, 0.0), (0.0, 0.0), (1.0, 0.0)),
+    ],
 )
 def test_plateau(rate: float, value: float) -> None:
     assert plateau(rate) == pytest.approx(value)
 
 
-def test_regret_and_blend_by_hand() -> None:
-    plain, hinted = (1.0, 0.0, 0.0, 1.0), (1.0, 1.0, 0.0, 1.0)
-    assert win_rate(plain) == 0.5
-    assert regret(hinted, plain) == pytest.approx(0.25)
-    assert blend(hinted, plain) == pytest.approx(0.6 * 1.0 + 0.4 * 1.0)
-    assert blend((0.0, 0.0, 0.0, 0.0), plain) == pytest.approx(0.6)
-    # win rate 0.25 lies 0.15 below the plateau: 1 - 0.15/0.25 = 0.4; regret 0.075 is half the scale
-    plain, hinted = (1.0, 0.0, 0.0, 0.0), (1.0, 0.3, 0.0, 0.0)
-    assert blend(hinted, plain) == pytest.approx(0.6 * 0.4 + 0.4 * 0.5)
+def test_plateau_with_another_band() -> None:
+    # band [0.2, 0.5], ramp 0.1: 0.55 lies 0.05 above, half of the ramp
+    assert plateau(0.55, (0.2, 0.5), 0.1) == pytest.approx(0.5)
+    assert plateau(0.2, (0.2, 0.5), 0.1) == 1.0
 
 
-def test_regret_needs_equal_plays() -> None:
-    with pytest.raises(ValueError, match="equally many"):
-        regret((1.0,), (0.0, 1.0))
-    with pytest.raises(ValueError, match="equally many"):
-        regret((), ())
+def test_regret() -> None:
+    # hinted (1 + 1 + 0 + 1) / 4 = 0.75, plain (1 + 0 + 0 + 1) / 4 = 0.5
+    assert regret((1.0, 1.0, 0.0, 1.0), (1.0, 0.0, 0.0, 1.0)) == pytest.approx(0.25)
+    assert regret((0.0, -1.0), (1.0, 0.0)) == pytest.approx(-1.0)
+    for hinted, plain in (((1.0,), (0.0, 1.0)), ((), ())):
+        with pytest.raises(ValueError, match="equally many"):
+            regret(hinted, plain)
+
+
+def test_win_rate_counts_wins_not_returns() -> None:
+    assert win_rate((1.0, 0.99, 0.5, -1.0)) == 0.5
+
+
+@pytest.mark.parametrize(
+    ("rate", "gain", "value"),
+    [
+        (0.5, 0.25, 1.0),  # 0.6 x 1 + 0.4 x min(1, 0.25 / 0.15)
+        (0.5, -0.5, 0.6),  # a hint that harms earns nothing and costs nothing
+        (0.25, 0.075, 0.44),  # plateau 1 - 0.15 / 0.25 = 0.4; 0.6 x 0.4 + 0.4 x 0.075 / 0.15
+        (0.0, 0.15, 0.4),
+        (1.0, 0.0, 0.0),
+        (0.7, 0.03, 0.44),  # plateau 1 - 0.1 / 0.25 = 0.6; 0.36 + 0.4 x 0.2
+    ],
+)
+def test_blend(rate: float, gain: float, value: float) -> None:
+    assert Pay().blend(rate, gain) == pytest.approx(value)
+
+
+def test_blend_with_other_shares() -> None:
+    # 0.2 x 1 + 0.8 x 0.1 / 0.4
+    assert Pay(plateau_share=0.2, regret_share=0.8, regret_scale=0.4).blend(0.5, 0.1) == pytest.approx(0.4)
 
 
 def test_solve_variance() -> None:
-    assert solve_variance((1.0, 0.0)) == 1.0
-    assert solve_variance((1.0, 1.0)) == 0.0
-    assert solve_variance((1.0, 0.0, 0.0, 0.0)) == pytest.approx(0.75)
+    assert [solve_variance(rate) for rate in (0.0, 0.25, 0.5, 1.0)] == [0.0, 0.75, 1.0, 0.0]
+
+
+def test_moving_average_weighs_the_newest_value() -> None:
+    assert moving_average(None, 0.4, 0.85) == 0.4
+    # 0.15 x 0.4 + 0.85 x 0.8 = 0.06 + 0.68
+    assert moving_average(0.4, 0.8, 0.85) == pytest.approx(0.74)
+    # the fast one is nearer to the newest value: 0.02 x 0.4 + 0.98 x 0.8 = 0.008 + 0.784
+    assert moving_average(0.4, 0.8, 0.98) == pytest.approx(0.792)
+
+
+def test_learning_potential() -> None:
+    assert learning_potential(0.25, 0.74) == pytest.approx(0.49)
+    assert learning_potential(1.0, 0.74) == pytest.approx(0.26)
+
+
+@pytest.mark.parametrize(
+    ("rates", "slope"),
+    [
+        ((0.0, 0.5), 0.5),
+        ((0.2, 0.4, 0.6, 0.8), 0.2),
+        # times -1, 0, 1 around 0.5 with offsets 0.0, -0.5, 0.5: (0 + 0 + 0.5) / 2
+        ((0.5, 0.0, 1.0), 0.25),
+        # times -1.5, -0.5, 0.5, 1.5; mean 0.5; (-1.5 x 0.5 - 0.5 x 0 + 0.5 x 0 + 1.5 x -0.5) / 5
+        ((1.0, 0.5, 0.5, 0.0), -0.3),
+        ((0.7,), 0.0),
+        ((), 0.0),
+    ],
+)
+def test_micro_lp_is_the_least_squares_slope(rates: tuple[float, ...], slope: float) -> None:
+    assert micro_lp(rates) == pytest.approx(slope)
+
+
+@given(st.lists(st.floats(0, 1), min_size=2, max_size=9))
+def test_micro_lp_agrees_with_numpy(rates: list[float]) -> None:
+    import numpy as np
+
+    assert micro_lp(rates) == pytest.approx(float(np.polyfit(range(len(rates)), rates, 1)[0]), abs=1e-9)
+
+
+WINDOW = ((1.0, 0.0, 0.0, 0.0), (1.0, 1.0, 0.0, 0.0))
+"""Two rollouts: win rates 0.25 and 0.5, over the window 3 / 8 = 0.375."""
+HINTED = (1.0, 1.0, 0.0, 0.0)
+"""Against the first rollout: regret 0.5 - 0.25."""
+
+
+@pytest.mark.parametrize(
+    ("kind", "value"),
+    [
+        ("blend", 0.94),  # plateau of 0.375: 1 - 0.025 / 0.25 = 0.9; 0.6 x 0.9 + 0.4 x min(1, 0.25 / 0.15)
+        ("regret", 0.25),  # of the first rollout alone
+        ("plateau", 0.9),
+        ("solve_rate", 0.9),
+        ("solve_variance", 0.9375),  # 4 x 0.375 x 0.625
+        ("learning_potential", 0.225),  # |0.375 - 0.6|
+        ("micro_lp", 0.25),
+    ],
+)
+def test_rewards_of_a_window(kind: Any, value: float) -> None:
+    outcome = DesignOutcome("admitted", WINDOW, HINTED, slow=0.6)
+    assert designer_reward(Pay(kind), outcome) == pytest.approx(value)
+    twins = DesignOutcome("admitted", WINDOW, HINTED, slow=0.6, copies=2)
+    assert designer_reward(Pay(kind), twins) == pytest.approx(value / 2)
+
+
+def test_every_reward_is_in_the_table() -> None:
+    ((_, cases),) = [mark.args for mark in test_rewards_of_a_window.pytestmark]  # type: ignore[attr-defined]
+    assert {kind for kind, _ in cases} == set(DESIGNER_REWARDS)
+
+
+def test_regret_is_floored() -> None:
+    outcome = DesignOutcome("admitted", ((1.0, 1.0),), (0.0, 0.0))
+    assert designer_reward(Pay("regret"), outcome) == 0.0
 
 
 def test_penalties_come_before_pay() -> None:
-    penalties = Penalties(invalid=-0.1, duplicate=-0.2, timeout=-0.5)
-    played = {"plain": (1.0, 0.0), "hinted": (1.0, 1.0)}
-    assert designer_reward("blend", DesignOutcome("refused"), penalties) == -0.1
-    assert designer_reward("blend", DesignOutcome("no_code"), penalties) == -0.1
-    assert designer_reward("blend", DesignOutcome("duplicate"), penalties) == -0.2
-    assert designer_reward("blend", DesignOutcome("admitted", timed_out=True, **played), penalties) == -0.5
-    assert designer_reward("blend", DesignOutcome("admitted", **played), penalties) == pytest.approx(1.0)
-    assert designer_reward("blend", DesignOutcome("admitted", copies=2, **played), penalties) == pytest.approx(0.5)
-    assert designer_reward("regret", DesignOutcome("admitted", **played), penalties) == pytest.approx(0.5)
-    worse = DesignOutcome("admitted", plain=(1.0, 1.0), hinted=(0.0, 0.0))
-    assert designer_reward("regret", worse, penalties) == 0.0
-    assert designer_reward("plateau", DesignOutcome("admitted", plain=(1.0, 0.0)), penalties) == 1.0
-    assert designer_reward("solve_variance", DesignOutcome("admitted", plain=(1.0, 0.0)), penalties) == 1.0
-
-
-def test_advantages_by_hand() -> None:
-    rows = [
-        _row("designer", "logic", 0.2),
-        _row("designer", "logic", 0.8),
-        _row("agent", "e1", 1.0),
-        _row("agent", "e1", 0.0),
-        _row("agent", "e1", None),
-        _row("agent", "e2", 1.0),
-        _row("agent", "e2", 1.0),
-        _row("pad", "pad", None),
-    ]
-    values = advantages(rows, {"designer": 2.0, "agent": 1.0}, epsilon=0.5)
-    assert values == pytest.approx([-0.6, 0.6, 0.5, -0.5, 0.0, 0.0, 0.0, 0.0])
-
-
-def test_role_weights() -> None:
-    assert role_weights(18, 108) == {"designer": 6.0, "agent": 1.0}
-    assert role_weights(1, 1000)["designer"] == MAX_ROLE_WEIGHT
-    assert role_weights(10, 5) == {"designer": 1.0, "agent": 2.0}
-    assert role_weights(4, 8, delay=4)["designer"] == 8.0
-    assert role_weights(0, 8) == role_weights(8, 0) == {"designer": 1.0, "agent": 1.0}
-
-
-@given(
-    st.lists(
-        st.tuples(
-            st.sampled_from(["designer", "agent", "pad"]),
-            st.sampled_from(["a", "b"]),
-            st.one_of(st.none(), st.floats(-1, 1)),
-        ),
-        max_size=40,
-    )
-)
-def test_every_group_sums_to_zero(specification: list[tuple[str, str, float | None]]) -> None:
-    rows = [_row(role, group, reward) for role, group, reward in specification]
-    metrics: dict[str, float] = {}
-    reward = SpadeReward()
-    values = reward([], [], rows, metrics.__setitem__, lambda *_: None)
-    sums: dict[tuple[str, str], float] = defaultdict(float)
-    for row, value in zip(rows, values):
-        sums[row.role, row.group] += value
-        if row.role == "pad" or row.reward is None:
-            assert value == 0.0
-    assert all(abs(total) < 1e-6 for total in sums.values())
-    assert all(math.isfinite(value) for value in [*values, *metrics.values()])
-
-
-def test_fixed_role_weights_override_the_balance() -> None:
-    rows = [_row("designer", "s", 0.0), _row("designer", "s", 1.0), _row("agent", "e", 0.0), _row("agent", "e", 1.0)]
-    metrics: dict[str, float] = {}
-    values = SpadeReward(designer_weight=3.0, agent_weight=0.5, epsilon=0.0)(
-        [], [], rows, metrics.__setitem__, lambda *_: None, spade_metrics=[{"design/valid": 0.25}] * 4
-    )
-    assert values == pytest.approx([-1.5, 1.5, -0.5, 0.5])
-    assert metrics["design/valid"] == 0.25
-    assert metrics["advantage/agent_zero_share"] == 0.0
-
-
-def test_row_refuses_unequal_logprobs() -> None:
-    row = Row("agent", "e", [1])
-    with pytest.raises(ValueError, match="one log-probability"):
-        row.sampled([1, 2], [0.0])
-    row.sampled([1, 2], [-0.5, -0.1])
-    row.given([3])
-    assert (row.context, row.mask, row.logprobs, row.tokens) == ([1, 1, 2, 3], [1, 1, 0], [-0.5, -0.1, 0.0], 2)
+    pay = Pay(penalties=Penalties(invalid=-0.1, duplicate=-0.2, timeout=-0.5, quarantined=-0.7))
+    played: dict[str, Any] = {"rollouts": ((1.0, 0.0),), "hinted": (1.0, 1.0)}
+    table = {
+        DesignOutcome("refused"): -0.1,
+        DesignOutcome("no_code"): -0.1,
+        DesignOutcome("failed", **played): -0.1,
+        DesignOutcome("admitted"): -0.1,
+        DesignOutcome("duplicate"): -0.2,
+        DesignOutcome("refused", timed_out=True): -0.5,
+        DesignOutcome("failed", timed_out=True, **played): -0.5,
+        DesignOutcome("failed", timed_out=True, quarantined=True, **played): -0.7,
+        DesignOutcome("admitted", **played): 1.0,
+    }
+    for outcome, value in table.items():
+        assert designer_reward(pay, outcome) == pytest.approx(value), outcome
+    assert Penalties() == Penalties(invalid=0.0, duplicate=0.0, timeout=-0.5, quarantined=-0.5)

@@ -114,8 +114,9 @@ def show(
     """
     with Memory.open(memory, read_only=True) as store:
         record = store.get(key)
+        retired = store.retired().get(record.id, "")
     if as_json:
-        print_json({**record.to_dict(), "env_id": record.env_id})
+        print_json({**record.to_dict(), "env_id": record.env_id, "retired": retired})
         return
     row = _row(record)
     out.print(
@@ -123,6 +124,8 @@ def show(
     )
     out.print(f"sha256   {record.id}")
     out.print(f"plays    {row['plays']} · win rate {_number(row['win_rate'])} · regret {_number(row['regret'])}")
+    if retired:
+        out.print(f"retired  {shown(retired, 200)}")
     out.print(f"proven   {'yes: solution() earns the full return' if record.proven else 'no'}")
     if record.allow:
         out.print(f"opt-in   {shown(', '.join(record.allow))}")

@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from ..record import EnvironmentRecord
-from . import compaction, diversity, lexical, selection
+from . import compaction, diversity, lexical, retired, selection
 from .compaction import Compacted
 from .database import StoreError, UnknownRecord, has_log
 from .resemblance import MIN_OVERLAP, Duplicate, Resemblance
@@ -165,6 +165,22 @@ class Memory:
         """
         self._store.record_plays(id, returns, hinted=hinted, run=run, step=step)
 
+    def returns(self, id: str, *, hinted: bool) -> list[float]:
+        """Return the returns of a record's plays (the full id), oldest first; not those that a compaction folded."""
+        return self._store.returns(id, hinted=hinted)
+
+    def retire(self, id: str, reason: str, *, run: str = "") -> None:
+        """Note why record ``id`` (the full id) is not replayed in training any more; the first reason stays.
+
+        Raises:
+            KeyError: for an unknown record.
+        """
+        retired.retire(self._store, id, reason, run)
+
+    def retired(self) -> dict[str, str]:
+        """Return the reasons of the records that are retired from replay, by id."""
+        return retired.reasons(self._store)
+
     def played(self, run: str) -> set[str]:
         """Return the ids of the records that ``run`` has played."""
         return self._store.played(run)
@@ -174,7 +190,7 @@ class Memory:
         return self._store.position()
 
     def rollback(self, run: str, position: int) -> None:
-        """Undo what ``run`` wrote after ``position``: its plays, records, progress and evictions.
+        """Undo what ``run`` wrote after ``position``: its plays, records, progress, retirements and evictions.
 
         Writes of other runs stay, and so does a record that another run has played since.
         """

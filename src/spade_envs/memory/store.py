@@ -86,6 +86,16 @@ class Store:
             )
             return {row[0] for row in found}
 
+    def returns(self, id: str, *, hinted: bool) -> list[float]:
+        """Return the returns of a record's plays, oldest first; not those that a compaction folded."""
+        with self.database.read() as connection:
+            found = connection.execute(
+                "SELECT value FROM plays WHERE record = (SELECT seq FROM records WHERE id = ?) AND hinted = ?"
+                " ORDER BY seq",
+                (id, int(hinted)),
+            )
+            return [row[0] for row in found]
+
     def archive(self, ids: Iterable[str], run: str) -> None:
         """Flag records as archived."""
         with self.database.write() as (connection, tick):
@@ -109,6 +119,8 @@ class Store:
             ).fetchall()
             connection.execute("DELETE FROM plays WHERE run = ? AND at > ?", after)
             connection.execute("DELETE FROM runs WHERE run = ? AND at > ?", after)
+            if connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'retired'").fetchone():
+                connection.execute("DELETE FROM retired WHERE run = ? AND at > ?", after)
             connection.execute(
                 "UPDATE records SET archived_at = NULL, archived_run = NULL WHERE archived_run = ? AND archived_at > ?"
                 " AND dropped = 0",

@@ -21,6 +21,7 @@ from spade_train.callbacks.watch import (
     collapsed,
     read_alarms,
 )
+from spade_train.callbacks.windows import WindowCallback
 
 if TYPE_CHECKING:
     from transformers import TrainerCallback
@@ -56,7 +57,8 @@ __all__ = [
 def session_callbacks(session: SelfPlay) -> list[TrainerCallback]:
     """Return what a run of ``session`` needs; the memory comes first, for the others read what it has committed."""
     config = session.config
-    found: list[TrainerCallback] = [MemoryCallback(session), MetricsCallback()]
+    window = WindowCallback(session.rollout.window)  # before the checkpoint is sealed
+    found: list[TrainerCallback] = [window, MemoryCallback(session), MetricsCallback()]
     if config.transcripts != "off":
         lines, parts = config.transcripts in ("jsonl", "both"), config.transcripts in ("parquet", "both")
         found.append(TranscriptsCallback(session, lines=lines, parts=parts, ids=config.transcript_ids))

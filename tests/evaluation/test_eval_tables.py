@@ -19,7 +19,17 @@ from spade_train.evaluation.tables import MEASURED, PUBLISHED, ResultTable, sour
 def _result(model: str = "ours_1", suite: str = "aime-2025", **facts: object) -> Result:
     protocol = published_protocol(suite)
     columns = tuple(Column(group, title, 0.25, (0.1, 0.4), 30) for group, title in protocol.columns.items())
-    return Result(suite, protocol.title, model, columns, 30, 32, 0, protocol.metric, {"q": 0.25}, **facts)  # type: ignore[arg-type]
+    return Result(
+        suite,
+        protocol.title,
+        model,
+        columns,
+        30,
+        32,
+        metric=protocol.metric,
+        scores={"q": 0.25},
+        **{"limit": 0, **facts},
+    )  # type: ignore[arg-type]
 
 
 def test_ours_and_published_figures_never_share_a_row() -> None:

@@ -93,6 +93,11 @@ class OpenAIModel:
         return self._model
 
     @property
+    def base_url(self) -> str:
+        """Where it is asked."""
+        return self._url
+
+    @property
     def native_tools(self) -> bool:
         """Endpoints take tools; one that does not says so with the first request."""
         return True

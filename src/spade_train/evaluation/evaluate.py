@@ -9,11 +9,12 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from typing import Protocol as Interface
 
 from spade_envs.models.base import ChatModel
 from spade_envs.models.usage import Prices
 from spade_train.evaluation.journal import AnswerJournal
-from spade_train.evaluation.protocol import EvaluationError
+from spade_train.evaluation.protocol import EvaluationError, Protocol
 from spade_train.evaluation.question import Answer, Question
 from spade_train.evaluation.results import (
     JOURNAL_FILE,
@@ -27,13 +28,32 @@ from spade_train.evaluation.runner import Notice, RunSettings, plan, run_items
 from spade_train.evaluation.suite import Suite
 
 
-def run_key(identity: str, suite: Suite, limit: int, seed: int) -> str:
+class NamedSuite(Interface):
+    """What a suite is known by; all that files and keys of a run need of it."""
+
+    @property
+    def name(self) -> str:
+        """As ``--suite`` names it."""
+        ...
+
+    @property
+    def version(self) -> str:
+        """What questions and scorer depend on besides the protocol."""
+        ...
+
+    @property
+    def protocol(self) -> Protocol:
+        """How it is asked."""
+        ...
+
+
+def run_key(identity: str, suite: NamedSuite, limit: int, seed: int) -> str:
     """Return the hash by which a run is found again: model, suite with its version, protocol, limit, seed."""
     facts = [identity, suite.name, suite.version, suite.protocol.hash, limit, seed]
     return hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:12]
 
 
-def run_folder(output: Path, identity: str, suite: Suite, limit: int, seed: int) -> Path:
+def run_folder(output: Path, identity: str, suite: NamedSuite, limit: int, seed: int) -> Path:
     """Return the folder of a run within ``output``."""
     model = re.sub(r"[^A-Za-z0-9.]+", "-", identity.split("@")[0]).strip("-")[:60]
     name = re.sub(r"[^A-Za-z0-9.]+", "-", suite.name).strip("-")[:60]
@@ -99,7 +119,7 @@ def evaluate(
 
 
 def finish(
-    suite: Suite,
+    suite: NamedSuite,
     model: str,
     folder: Path,
     questions: list[Question],

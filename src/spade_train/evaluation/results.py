@@ -12,8 +12,10 @@ from typing import Any
 
 from spade_train.evaluation.protocol import EvaluationError, Protocol
 from spade_train.evaluation.question import Answer, Question
-from spade_train.evaluation.statistics import bootstrap_interval
+from spade_train.evaluation.statistics import bootstrap_interval, stratified_interval
 
+OVERALL = ""
+"""The group of the column that is the mean of the others, where a protocol names one beside them."""
 RESULT_FILE, GENERATIONS_FILE, JOURNAL_FILE = "result.json", "generations.parquet", "journal.jsonl"
 
 
@@ -56,7 +58,9 @@ class Result:
 
     @property
     def score(self) -> float:
-        """The mean of the columns."""
+        """The overall column where the suite has one, else the mean of the columns."""
+        if whole := [column.score for column in self.columns if column.group == OVERALL]:
+            return whole[0]
         return math.fsum(column.score for column in self.columns) / max(1, len(self.columns))
 
     @property
@@ -112,6 +116,10 @@ def summarise(protocol: Protocol, suite: str, model: str, answers: Sequence[Answ
         )
         for group in order
     )
+    if OVERALL in protocol.columns and OVERALL not in groups:
+        whole = math.fsum(column.score for column in columns) / len(columns)
+        interval = stratified_interval([groups[group] for group in order])
+        columns = (*columns, Column(OVERALL, protocol.columns[OVERALL], whole, interval, len(scores)))
     return Result(
         suite=suite,
         title=protocol.title,

@@ -33,6 +33,17 @@ def bootstrap_interval(
     return float(low), float(high)
 
 
+def stratified_interval(
+    groups: Sequence[Sequence[float]], confidence: float = 0.95, seed: int = 0, resamples: int = RESAMPLES
+) -> Interval:
+    """Return the bootstrap interval of a mean of groups' means: questions are resampled within their group."""
+    if all(max(values) == min(values) for values in groups):
+        return mean_interval([value for values in groups for value in values], 0.0, confidence)
+    means = [_resampled_means(values, seed + place, resamples) for place, values in enumerate(groups)]
+    low, high = np.quantile(np.mean(means, axis=0), _tails(confidence))
+    return float(low), float(high)
+
+
 def _resampled_means(values: Sequence[float], seed: int, resamples: int) -> np.ndarray:
     array = np.asarray(values, dtype=np.float64)
     rng = np.random.default_rng(seed)

@@ -1,14 +1,28 @@
-"""Which official evaluator runs a suite."""
+"""Which official evaluator runs a suite, and the files that come of it: the same as of any other suite."""
 
 from __future__ import annotations
 
+import os
+import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from spade_envs.models.usage import Prices
-from spade_train.evaluation.protocol import EvaluationError
-from spade_train.evaluation.results import Result
+from spade_train.evaluation.evaluate import finish, run_folder, run_key
+from spade_train.evaluation.external import acebench
+from spade_train.evaluation.external.bfcl import BfclRun, categories_of
+from spade_train.evaluation.external.tau2 import Tau2Run, domains_of
+from spade_train.evaluation.protocol import EvaluationError, Protocol, published_protocol
+from spade_train.evaluation.question import Answer, Question
+from spade_train.evaluation.results import RESULT_FILE, Result
 from spade_train.evaluation.runner import Notice
+from spade_train.serving.process import Served, served_model
+
+Run = Callable[[Path, Protocol, "ExternalOptions", Notice | None], tuple[list[Question], list[Answer], int]]
+"""An evaluator's run in its folder: questions, answers, how many were new."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +45,37 @@ class ExternalOptions:
     max_tokens: int | None = None
     seed: int = 0
 
+    @property
+    def key(self) -> str:
+        """Of the endpoint under test; one of our own has none."""
+        return os.environ.get("OPENAI_API_KEY", "") if self.model.startswith("openai:") else ""
+
+    @property
+    def user_key(self) -> str:
+        """Of the endpoint of the simulated user."""
+        return self.key if self.user_model == "self" else os.environ.get("OPENAI_API_KEY", "")
+
+    def serve(self, protocol: Protocol) -> AbstractContextManager[Served]:
+        """Give an endpoint of the model under test."""
+        return served_model(
+            self.model,
+            adapter=self.adapter,
+            base_url=self.base_url,
+            device=self.device,
+            dtype=self.dtype,
+            batch=self.batch,
+            max_tokens=protocol.max_tokens,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Named:
+    """What :func:`run_key` and :func:`finish` want to know of a suite."""
+
+    name: str
+    version: str
+    protocol: Protocol
+
 
 def run_external(
     name: str,
@@ -41,5 +86,85 @@ def run_external(
     prices: Prices | None,
     notice: Notice | None,
 ) -> tuple[Result, Path, int]:
-    """Run a suite by its official evaluator; returns what :func:`evaluate` does."""
-    raise EvaluationError(f"no evaluator for {name}")
+    """Run a suite by its official evaluator; returns what :func:`~spade_train.evaluation.evaluate.evaluate` does.
+
+    Raises:
+        EvaluationError: if the evaluator cannot be had, or fails.
+        ModelError: if the model cannot be served.
+    """
+    kind = name.partition(":")[0]
+    protocol = published_protocol(kind)
+    asked = protocol.changed(temperature=options.temperature, max_tokens=options.max_tokens)
+    started = time.monotonic()
+    suite = _Named(name, f"user {options.user_model}", asked)
+    if kind == "bfcl-v4":
+        suite = _Named(name, str(asked.options["package"]), asked)
+        run: Run = partial(_bfcl, name)
+    elif kind == "acebench":
+        acebench.categories_of(name)
+        checkout = _checkout(options.acebench_dir, "acebench", "generate.py", "github.com/ACEBench/ACEBench")
+        run = partial(_ace, name, checkout)
+    else:
+        checkout = _checkout(options.tau2_dir, "tau2", "pyproject.toml", "github.com/sierra-research/tau2-bench")
+        run = partial(_tau2, name, checkout)
+    folder = run_folder(output, identity, suite, options.limit, options.seed)
+    if (folder / RESULT_FILE).is_file() and not (known := Result.load(folder)).errors:
+        return known, folder, 0
+    questions, answers, new = run(folder, asked, options, notice)
+    result = finish(
+        *(suite, label, folder, questions, answers, prices),
+        limit=options.limit,
+        as_published=asked == protocol,
+        key=run_key(identity, suite, options.limit, options.seed),
+        seed=options.seed,
+        seconds=time.monotonic() - started,
+    )
+    return result, folder, new
+
+
+def _bfcl(
+    name: str, folder: Path, protocol: Protocol, options: ExternalOptions, notice: Notice | None
+) -> tuple[list[Question], list[Answer], int]:
+    run = BfclRun(folder, protocol, categories_of(name))
+    questions = run.questions(options.limit)
+    missing = [question for question in questions if question.id not in run.done()]
+    if missing or not run.scored():
+        with options.serve(protocol) as served:
+            run.run(questions, served, options.concurrency, options.key, bool(options.limit), notice)
+    return questions, run.answers(questions), len(missing)
+
+
+def _ace(
+    name: str, checkout: Path, folder: Path, protocol: Protocol, options: ExternalOptions, notice: Notice | None
+) -> tuple[list[Question], list[Answer], int]:
+    run = acebench.AceRun(folder, protocol, checkout, acebench.categories_of(name))
+    questions = run.questions(options.limit)
+    with options.serve(protocol) as served:
+        user = _user(options, served)
+        run.run(questions, served, user, options, notice)
+    return questions, run.answers(questions), len(questions)
+
+
+def _tau2(
+    name: str, checkout: Path, folder: Path, protocol: Protocol, options: ExternalOptions, notice: Notice | None
+) -> tuple[list[Question], list[Answer], int]:
+    run = Tau2Run(folder, protocol, checkout, domains_of(name, protocol))
+    with options.serve(protocol) as served:
+        run.run(served, _user(options, served), options, notice)
+    questions, answers = run.collected()
+    return questions, answers, len(answers)
+
+
+def _user(options: ExternalOptions, served: Served) -> Served:
+    """Who plays the user: the model under test itself, or another endpoint."""
+    if options.user_model == "self":
+        return served
+    return Served(options.user_base_url or "https://api.openai.com/v1", options.user_model)
+
+
+def _checkout(folder: Path | None, option: str, holds: str, where: str) -> Path:
+    if folder is None:
+        raise EvaluationError(f"--{option}-dir is missing: git clone https://{where}, and give the folder")
+    if not (folder / holds).is_file():
+        raise EvaluationError(f"--{option}-dir {folder} is no checkout of {where}: it has no {holds}")
+    return folder.resolve()

@@ -1,0 +1,76 @@
+"""Runs inside the environment of ``bfcl-eval``: adds our endpoint to its list of models, then calls its own mains.
+
+Nothing of the package is changed: models are added to this mapping by its contributors too (its CONTRIBUTING.md), and
+the handler is its own one for OpenAI-compatible endpoints with native tool calls.
+
+Usage: ``python bfcl_driver.py list CATEGORY…`` prints ids; ``python bfcl_driver.py run SETTINGS.json``.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from types import SimpleNamespace
+from typing import Any
+
+from bfcl_eval.constants.model_config import MODEL_CONFIG_MAPPING, ModelConfig
+from bfcl_eval.model_handler.api_inference.openai_completion import OpenAICompletionsHandler
+
+MODEL = "spade_model"  # part of names that the package makes identifiers of
+
+
+def ids(categories: list[str]) -> None:
+    """Print the dialogues of each category."""
+    from bfcl_eval.utils import load_dataset_entry
+
+    found = {category: [entry["id"] for entry in load_dataset_entry(category)] for category in categories}
+    print("IDS " + json.dumps(found))
+
+
+def run(settings: dict[str, Any]) -> None:
+    """Hold the dialogues that are missing and score all."""
+    MODEL_CONFIG_MAPPING[MODEL] = ModelConfig(
+        model_name=settings["model"],
+        display_name=settings["model"],
+        url="",
+        org="",
+        license="",
+        model_handler=OpenAICompletionsHandler,
+        input_price=None,
+        output_price=None,
+        is_fc_model=True,
+        underscore_to_dot=True,
+    )
+    from bfcl_eval._llm_response_generation import main as generate
+    from bfcl_eval.eval_checker.eval_runner import main as evaluate
+
+    generate(
+        SimpleNamespace(
+            model=[MODEL],
+            test_category=settings["categories"],
+            temperature=settings["temperature"],
+            include_input_log=False,
+            exclude_state_log=True,
+            num_gpus=1,
+            num_threads=settings["threads"],
+            gpu_memory_utilization=0.9,
+            backend="vllm",
+            skip_server_setup=True,
+            local_model_path=None,
+            result_dir="result",
+            allow_overwrite=False,
+            run_ids=settings["subset"],  # else results are appended, which a kill cannot harm
+            enable_lora=False,
+            max_lora_rank=None,
+            lora_modules=None,
+        )
+    )
+    evaluate([MODEL], settings["categories"], "result", "score", True)
+
+
+if __name__ == "__main__":
+    if sys.argv[1] == "list":
+        ids(sys.argv[2:])
+    else:
+        with open(sys.argv[2], encoding="utf-8") as file:
+            run(json.load(file))

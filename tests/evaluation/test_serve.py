@@ -1,0 +1,162 @@
+"""The endpoint of `spade serve`: what every backend promises, asked through our own client; tool calls; errors."""
+
+from __future__ import annotations
+
+import json
+import socket
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import httpx
+import pytest
+import uvicorn
+from test_backends_agree import (  # noqa: F401 — collected here again, for the model below
+    test_a_backend_is_a_chat_model,
+    test_a_conversation_that_does_not_fit_fails_alone,
+    test_nothing_asked_nothing_said,
+    test_one_completion_for_each_conversation_with_counts,
+    test_temperature_zero_needs_no_seed,
+    test_the_same_seed_gives_the_same_replies_and_another_seed_others,
+)
+
+from spade_envs.models import load_model
+from spade_envs.models.base import ModelError, Sampling
+from spade_envs.models.openai import OpenAIModel
+from spade_train.serving.batcher import Batcher
+from spade_train.serving.dialogue import BadRequest, as_text, read_messages, read_reply
+from spade_train.serving.process import served_model
+from spade_train.serving.server import make_app
+from spade_train.serving.vllm_command import vllm_command
+
+TOOL = {"type": "function", "function": {"name": "add", "parameters": {"type": "object", "properties": {}}}}
+
+
+class _Served:
+    def __init__(self) -> None:
+        self.model = load_model("nano")
+        self.batcher = Batcher(self.model)  # type: ignore[arg-type]
+        listening = socket.create_server(("127.0.0.1", 0))
+        app = make_app(self.model, self.batcher, ["nano"], 16)  # type: ignore[arg-type]
+        self.server = uvicorn.Server(uvicorn.Config(app, log_level="error"))
+        self.url = f"http://127.0.0.1:{listening.getsockname()[1]}/v1"
+        self.thread = threading.Thread(target=self.server.run, kwargs={"sockets": [listening]}, daemon=True)
+        self.thread.start()
+
+    def post(self, **body: Any) -> httpx.Response:
+        body = {"model": "nano", "messages": [{"role": "user", "content": "reverse: ant bee"}], **body}
+        return httpx.post(f"{self.url}/chat/completions", json=body, timeout=60, trust_env=False)
+
+
+@pytest.fixture(scope="module")
+def served() -> Iterator[_Served]:
+    made = _Served()
+    yield made
+    made.server.should_exit = True
+    made.thread.join(10)
+    made.batcher.close()
+
+
+@pytest.fixture
+def model(served: _Served, monkeypatch: pytest.MonkeyPatch) -> OpenAIModel:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    return OpenAIModel("nano", base_url=served.url)
+
+
+def test_requests_that_wait_share_batches_and_keep_their_replies(served: _Served, model: OpenAIModel) -> None:
+    asked = [[{"role": "user", "content": f"reverse: ant bee {n}"}] for n in range(24)]
+    sampling = Sampling(max_tokens=12, temperature=1.0, seed=5)
+    together = model.complete(asked, sampling)
+    assert max(served.batcher.batches) > 1
+    alone = OpenAIModel("nano", base_url=served.url, concurrency=1).complete(asked, sampling)
+    assert [reply.text for reply in alone] == [reply.text for reply in together]
+
+
+def test_what_is_wrong_with_a_request_is_said(served: _Served) -> None:
+    assert served.post(model="gpt").status_code == 404
+    for wrong in ({"messages": []}, {"messages": "hi"}, {"n": 3}, {"temperature": "warm"}, {"max_tokens": -1},
+                  {"tools": [{"name": "x"}]}, {"messages": [{"role": "owner", "content": ""}]}):  # fmt: skip
+        answer = served.post(**wrong)
+        assert answer.status_code == 400
+        assert answer.json()["error"]["message"]
+    assert httpx.post(f"{served.url}/chat/completions", content=b"{", trust_env=False).status_code == 400
+
+
+def test_an_unknown_model_stops_our_client(served: _Served) -> None:
+    with pytest.raises(ModelError, match="knows no model"):
+        OpenAIModel("other", base_url=served.url).complete([[{"role": "user", "content": "x"}]], Sampling())
+
+
+def test_models_health_and_streams(served: _Served) -> None:
+    assert httpx.get(f"{served.url}/models", trust_env=False).json()["data"][0]["id"] == "nano"
+    assert httpx.get(served.url.removesuffix("/v1") + "/health", trust_env=False).status_code == 200
+    lines = [line for line in served.post(stream=True, seed=1).text.split("\n") if line]
+    assert lines[-1] == "data: [DONE]"
+    streamed = json.loads(lines[0].removeprefix("data: "))["choices"][0]["delta"]["content"]
+    assert streamed == served.post(seed=1).json()["choices"][0]["message"]["content"]
+
+
+def test_calls_are_read_in_the_usual_forms() -> None:
+    call = '{"name": "add", "arguments": {"a": 1}}'
+    for text in (f"<tool_call>\n{call}\n</tool_call>", call, f"[{call}]", call.replace("arguments", "parameters")):
+        content, calls = read_reply(text, [TOOL])
+        assert content == ""
+        assert json.loads(calls[0]["function"]["arguments"]) == {"a": 1}
+    content, calls = read_reply(f"First.\n<tool_call>{call}</tool_call><tool_call>{call}</tool_call>", [TOOL])
+    assert (content, len(calls)) == ("First.", 2)
+    assert calls[0]["id"] != calls[1]["id"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["plain", '<tool_call>{"name": "add"', '<tool_call>{"name": "other", "arguments": {}}</tool_call>',
+     '{"name": "add", "arguments": 3}', "{}", "[1]", "<tool_call></tool_call>"],
+)  # fmt: skip
+def test_what_is_no_call_stays_text(text: str) -> None:
+    assert read_reply(text, [TOOL]) == (text, [])
+    assert read_reply(text, []) == (text, [])
+
+
+def test_templates_without_tools_get_everything_as_text() -> None:
+    messages = read_messages(
+        [
+            {"role": "developer", "content": "Be brief."},
+            {"role": "user", "content": [{"type": "text", "text": "1+2, 3+4"}]},
+            {"role": "assistant", "content": None, "tool_calls": [
+                {"id": "a", "type": "function", "function": {"name": "add", "arguments": '{"a": 1}'}}]},
+            {"role": "tool", "tool_call_id": "a", "content": "3"},
+            {"role": "tool", "tool_call_id": "b", "content": "7"},
+        ]
+    )  # fmt: skip
+    told = as_text(messages, [TOOL])
+    assert [message["role"] for message in told] == ["system", "user", "assistant", "user"]
+    assert told[0]["content"].startswith("Be brief.")
+    assert '"name": "add"' in told[0]["content"]
+    assert told[2]["content"] == '<tool_call>\n{"name": "add", "arguments": {"a": 1}}\n</tool_call>'
+    assert told[3]["content"].count("<tool_response>") == 2
+    with pytest.raises(BadRequest, match="must be text"):
+        read_messages([{"role": "user", "content": [{"type": "image_url"}]}])
+
+
+def test_a_server_lives_as_long_as_it_is_needed() -> None:
+    with served_model("nano") as there:
+        assert there.model == "nano"
+        reply = OpenAIModel("nano", base_url=there.base_url).complete(
+            [[{"role": "user", "content": "reverse: ant bee"}]], Sampling(max_tokens=8)
+        )
+        assert not reply[0].error
+    with pytest.raises(httpx.ConnectError):
+        httpx.get(f"{there.base_url}/models", trust_env=False)
+
+
+def test_a_server_that_cannot_start_says_why() -> None:
+    with pytest.raises(ModelError, match="is no directory"), served_model("hf:" + "/nowhere/at/all"):
+        pass
+
+
+def test_the_vllm_command_has_tools_and_the_adapter(tmp_path: Any) -> None:
+    (tmp_path / "adapter_config.json").write_text('{"r": 24}')
+    command = vllm_command("model", "mine", "127.0.0.1", 8000, adapter=str(tmp_path))
+    assert command[command.index("--lora-modules") + 1] == f"mine={tmp_path}"
+    assert command[command.index("--max-lora-rank") + 1] == "32"
+    assert "--enable-auto-tool-choice" in command

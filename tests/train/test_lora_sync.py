@@ -21,7 +21,7 @@ from trl.generation.vllm_generation import VLLMGeneration
 from spade_train.lora.merge import MergeError, merged_weights
 from spade_train.lora.serving import ServingError, check_folder, check_servable, served_rank
 from spade_train.lora.sync import AdapterSync, SyncError, VllmServer, choose_sync, lora_settings
-from spade_train.lora.trl_sync import adapter_engine, check_vllm_generation, install_sync
+from spade_train.lora.trl_sync import adapter_engine, adapter_off, check_vllm_generation, install_sync
 from spade_train.trl_adapter import TrlContractError
 
 SERVES = {"lora_config": {"max_lora_rank": 16}, "parallel_config": {"data_parallel_size": 1}}
@@ -127,7 +127,9 @@ def _trainer(generation: Any) -> Any:
         state=SimpleNamespace(deepspeed_plugin=None, fsdp_plugin=None),
     )
     state = SimpleNamespace(global_step=0)
-    return SimpleNamespace(use_vllm=True, vllm_generation=generation, accelerator=accelerator, state=state)
+    return SimpleNamespace(
+        use_vllm=True, vllm_generation=generation, accelerator=accelerator, state=state, _last_loaded_step=-1
+    )
 
 
 def _base(policy: Any) -> dict[str, torch.Tensor]:
@@ -209,6 +211,8 @@ def test_sleeping_engines_get_everything(vllm: None) -> None:
     generation = _generation(policy, enable_sleep_mode=True, llm=FakeLLM())
     assert install_sync(_trainer(generation), wanted="auto", folder="unused") == "merge"
     assert "lm_head.weight" in dict(generation._iter_named_params())
+    with pytest.raises(SyncError, match="lora_sync: adapter"), adapter_off(_trainer(generation)):
+        pass
     with pytest.raises(SyncError, match="sleeps"):
         install_sync(_trainer(_generation(policy, enable_sleep_mode=True)), wanted="adapter", folder="unused")
 
@@ -269,6 +273,14 @@ def test_server_in_trl(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     generation.sync_weights()
     assert generation.vllm_client.model == generation.served_model == next(iter(server.loaded))
     assert "-7-" in generation.served_model
+    with adapter_off(trainer):
+        assert generation.vllm_client.model == generation.served_model == "base"
+    assert "-7-" in generation.vllm_client.model
+    trainer.state.global_step = 8
+    with adapter_off(trainer):  # the step's adapter is loaded first, so that nothing loads it in between
+        assert generation.served_model == "base"
+        assert trainer._last_loaded_step == 8
+    assert "-8-" in generation.vllm_client.model == generation.served_model
 
 
 def test_engine_in_this_process(vllm: None, tmp_path: Path) -> None:
@@ -287,6 +299,13 @@ def test_engine_in_this_process(vllm: None, tmp_path: Path) -> None:
         llm.llm_engine.add_request("a", [], None)
         assert [request.lora_int_id for request in llm.asked[-2:]] == [step + 1] * 2
         assert list(llm.adapters) == [step + 1]
+    trainer._last_loaded_step = 2
+    with adapter_off(trainer):
+        llm.generate([], sampling_params=None, use_tqdm=False)
+        llm.llm_engine.add_request("a", [], None)
+    assert llm.asked[-2:] == [None, None]
+    llm.generate([], sampling_params=None, use_tqdm=False)
+    assert llm.asked[-1].lora_int_id == 3
     with adapter_engine(wanted="merge", r=4, colocated=True, sleeps=False):
         assert vllm_generation.LLM is FakeLLM
 

@@ -100,25 +100,65 @@ def install_sync(trainer: Any, *, wanted: str, folder: str | Path, servable: boo
     if way == "merge":
         generation._iter_named_params = lambda: merged_weights(generation.model, everything=sleeps, gather=gather)
         return way
-    engine = server if generation.mode == "server" else InProcess(generation.llm)
+    colocated = InProcess(generation.llm) if generation.mode == "colocate" else None
     publisher = AdapterSync(
         generation.model,
         folder,
-        engine,
+        server or colocated,
         write=accelerator.is_main_process,
         barrier=accelerator.wait_for_everyone,
         run=run,
         gather=gather,
     )
 
-    def sync_weights() -> None:
-        adapter = publisher.sync(int(trainer.state.global_step))
-        generation.served_model = adapter.name
-        if server is not None:
-            generation.vllm_client.model = adapter.name  # TRL's own client
+    base = _from_main(accelerator, lambda: generation.vllm_client.model) if generation.mode == "server" else None
 
-    generation.sync_weights = sync_weights
+    def ask_for(name: str | None) -> None:
+        generation.served_model = name
+        if server is not None:
+            generation.vllm_client.model = name  # TRL's own client
+
+    def sync_weights() -> None:
+        ask_for(publisher.sync(int(trainer.state.global_step)).name)
+
+    @contextlib.contextmanager
+    def switch() -> Iterator[None]:
+        asked = generation.served_model
+        ask_for(base)
+        try:
+            with colocated.off() if colocated else contextlib.nullcontext():
+                yield
+        finally:
+            ask_for(asked)
+
+    generation.sync_weights, generation.adapter_switch = sync_weights, switch
     return way
+
+
+@contextlib.contextmanager
+def adapter_off(trainer: Any) -> Iterator[None]:
+    """Let the trainer sample meanwhile from its policy as it was before training.
+
+    In this process the adapter is switched off; vLLM is asked for the base model, which it holds beside the adapter.
+
+    Raises:
+        SyncError: if vLLM holds merged weights, in which the base is not there any more.
+    """
+    if not trainer.use_vllm:
+        with trainer.accelerator.unwrap_model(trainer.model).disable_adapter():
+            yield
+        return
+    generation = trainer.vllm_generation
+    if (switch := getattr(generation, "adapter_switch", None)) is None:
+        raise SyncError(
+            "sampling from the base policy (a frozen designer) needs an engine that holds the adapter apart: set "
+            "lora_sync: adapter and see docs/training.md for what the engine must be started with"
+        )
+    if trainer.state.global_step != trainer._last_loaded_step:  # else it would be switched on again in between
+        generation.sync_weights()
+        trainer._last_loaded_step = trainer.state.global_step
+    with switch():
+        yield
 
 
 class InProcess:
@@ -126,6 +166,7 @@ class InProcess:
 
     def __init__(self, llm: Any) -> None:
         self._llm, self._generate, self._add_request = llm, llm.generate, llm.llm_engine.add_request
+        self._request: Any = None
 
     def load(self, adapter: Adapter) -> None:
         """Load an adapter and generate with it from now on.
@@ -138,12 +179,26 @@ class InProcess:
         request = LoRARequest(adapter.name, adapter.number, str(adapter.path))
         if not self._llm.llm_engine.add_lora(request):
             raise SyncError(f"vLLM did not load the adapter {adapter.path}; its log says why")
-        self._llm.generate = functools.partial(self._generate, lora_request=request)
-        self._llm.llm_engine.add_request = functools.partial(self._add_request, lora_request=request)
+        self._ask_with(request)
 
     def unload(self, adapter: Adapter) -> None:
         """Free the adapter's place."""
         self._llm.llm_engine.remove_lora(adapter.number)
+
+    @contextlib.contextmanager
+    def off(self) -> Iterator[None]:
+        """Generate with the base model alone meanwhile."""
+        asked = self._request
+        self._ask_with(None)
+        try:
+            yield
+        finally:
+            self._ask_with(asked)
+
+    def _ask_with(self, request: Any) -> None:
+        self._request = request
+        self._llm.generate = functools.partial(self._generate, lora_request=request)
+        self._llm.llm_engine.add_request = functools.partial(self._add_request, lora_request=request)
 
 
 def parameter_gather(accelerator: Any) -> Gather | None:

@@ -138,6 +138,10 @@ class SpadeReward:
     ) -> None:
         self._weights, self._delay, self._epsilon, self._gather = dict(weights or {}), delay, epsilon, gather
 
+    def alone(self) -> SpadeReward:
+        """Return the same function for the rows of one rank that no other rank has rows beside."""
+        return SpadeReward(weights=self._weights, delay=self._delay, epsilon=self._epsilon)
+
     def __call__(
         self,
         prompts: Sequence[Any],

@@ -88,7 +88,7 @@ def _train(folder: Path, rank: int, world: int, modes: list[str]) -> None:
     with tiny_training(folder, 2, documents=1, replay_share=0.0) as training:
         trainer, session = training.trainer, training.session
         designer = PoorDesigner(session.memory)
-        session.rollout.designer = designer
+        session.rollout.designs.designer = designer
         generate, cycle_of = trainer._generate_single_turn, session.rollout.run
 
         def counted(prompt_ids: Any, images: Any, multimodal_fields: Any, num_generations: int) -> Any:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from doubles import Documents, record
 
 from spade_envs.record import EnvironmentRecord, PlayStatistics
-from spade_train.curriculum import CurriculumConfig, PoolCurriculum, ResumeError, SelfPlayCurriculum
+from spade_train.curriculum import CurriculumConfig, PoolCurriculum, ResumeError, SelfPlayCurriculum, mixed
 
 
 def _played(index: int, wins: int, plays: int) -> EnvironmentRecord:
@@ -35,6 +37,52 @@ def test_replays_come_from_the_learnable_part() -> None:
     assert not _curriculum(reserved=0).plan(0, 0, 1, memory).replays
 
 
+def _windows(**sizes: Any) -> SelfPlayCurriculum:
+    return SelfPlayCurriculum(Documents(), ("a", "b", "c", "d", "e"), CurriculumConfig(2, 6, 2, 20, 5, **sizes))
+
+
+def test_documents_are_drawn_in_the_first_rollout_of_a_window() -> None:
+    plans = [_windows(window=3, cycles=7).plan(cycle, 0, 1, []) for cycle in range(7)]
+    drawn = [[design.document.id for design in plan.designs] for plan in plans]
+    assert drawn == [["d0", "d1"], [], [], ["d2", "d3"], [], [], ["d4", "d5"]]
+    assert [plan.phase for plan in plans] == [0, 1, 2, 0, 1, 2, 0]
+    assert [plan.last for plan in plans] == [False] * 6 + [True]
+    assert len({plan.seed for plan in plans}) == 7
+
+
+def test_active_skills_go_round_robin_and_all_ranks_work_on_them() -> None:
+    curriculum = _windows(window=2, active_skills=3)
+    seen = [
+        [design.skill for rank in range(3) for design in curriculum.plan(2 * window, rank, 3, []).designs]
+        for window in range(3)
+    ]
+    # six documents of three ranks, two for each of the three active skills; five skills in turn
+    assert seen == [["a", "b", "c"] * 2, ["d", "e", "a"] * 2, ["b", "c", "d"] * 2]
+
+
+def test_retired_environments_are_not_replayed() -> None:
+    memory = [_played(1, 5, 10), _played(3, 4, 8)]
+    plan = _curriculum().plan(0, 0, 1, memory, {memory[0].id: "stagnant"})
+    assert [one.id for one in plan.replays] == [memory[1].id]
+
+
+def test_a_share_of_the_replays_is_easy() -> None:
+    memory = [_played(index, 5, 10) for index in range(6)] + [_played(index, 10, 10) for index in range(6, 12)]
+    easy = {one.id for one in memory[6:]}
+    retired = {one.id: "mastered" for one in memory[6:]}
+    replays = _windows(easy_share=0.5).plan(0, 0, 1, memory, retired).replays
+    assert [one.id in easy for one in replays] == [False, True] * 3
+    assert not {one.id for one in _windows().plan(0, 0, 1, memory, retired).replays} & easy
+    # without anything learnable, no more than their share of the places
+    assert len(_windows(easy_share=0.5).plan(0, 0, 1, memory[6:], retired).replays) == 3
+
+
+def test_mixed_keeps_the_share_from_the_beginning() -> None:
+    hard, easy = [record(index) for index in range(9)], [record(index) for index in range(10, 13)]
+    assert [one in easy for one in mixed(hard, easy, 0.25)] == [False, False, False, True] * 3
+    assert mixed(hard, [], 0.5) == hard
+
+
 def test_pool_is_played_without_repeats() -> None:
     pool = [record(index) for index in range(6)]
     curriculum = PoolCurriculum(pool, 2, seed=1)
@@ -50,5 +98,9 @@ def test_resume_refuses_another_run() -> None:
     _curriculum(seed=5).load_state_dict(state)
     with pytest.raises(ResumeError, match="another seed"):
         _curriculum(seed=6).load_state_dict(state)
+    old = {name: value for name, value in state.items() if name not in ("window", "active_skills")}
+    _curriculum(seed=5).load_state_dict(old)  # of a checkpoint before there were windows
+    with pytest.raises(ResumeError, match="another window"):
+        _windows(window=4).load_state_dict(_windows().state_dict())
     with pytest.raises(ResumeError, match="another pool"):
         PoolCurriculum([record(1)], 1, 5).load_state_dict({"seed": 5, "pool": "x"})

@@ -81,9 +81,20 @@ def tiny_session(config: SpadeConfig, tokenizer: Any) -> SelfPlay:
         slots=int(config.num_generations or 0),
         design_tokens=12,
         context_tokens=400,
+        window=config.regenerate_every,
+        trained=config.trained,
+        pay=config.pay,
     )
     rollout = Rollout(tokens, HashDesigner(memory), sandbox, play, cycle)
-    sizes = CurriculumConfig(config.documents, config.places, config.reserved, 12, config.seed)
+    sizes = CurriculumConfig(
+        config.documents,
+        config.places,
+        config.reserved,
+        12,
+        config.seed,
+        config.regenerate_every,
+        cycles=int(config.max_steps),
+    )
     curriculum = SelfPlayCurriculum(Documents(), ("s",), sizes)
     return SelfPlay(config, rollout, curriculum, memory, sandbox)
 

@@ -1,0 +1,61 @@
+"""Truncated importance sampling against the formula written out."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+import torch
+from trl import GRPOTrainer
+
+from spade_train.late_rows import check_late
+from spade_train.off_policy import by_token, ratio_metrics, truncated_ratio
+from spade_train.trl_adapter import TrlContractError
+
+
+def test_ratio_by_hand() -> None:
+    now = torch.tensor([[math.log(0.5), math.log(0.9), math.log(0.1), -3.0]])
+    sampling = torch.tensor([[math.log(0.25), math.log(0.1), math.log(0.4), -7.0]])
+    mask = torch.tensor([[1, 1, 1, 0]])
+    # 0.5 / 0.25 = 2; 0.9 / 0.1 = 9, cut at 3; 0.1 / 0.4; not sampled: 1
+    assert truncated_ratio(now, sampling, mask, 3.0).tolist() == [pytest.approx([2.0, 3.0, 0.25, 1.0])]
+
+
+def test_ratio_agrees_with_the_formula_token_by_token() -> None:
+    generator = torch.Generator().manual_seed(0)
+    now, sampling = (-4 * torch.rand(5, 7, generator=generator) for _ in range(2))
+    mask = torch.rand(5, 7, generator=generator) < 0.7
+    found = truncated_ratio(now, sampling, mask.long(), 1.5)
+    for row in range(5):
+        for token in range(7):
+            expected = min(math.exp(float(now[row, token] - sampling[row, token])), 1.5) if mask[row, token] else 1.0
+            assert float(found[row, token]) == pytest.approx(expected, rel=1e-5)
+
+
+def test_metrics() -> None:
+    assert ratio_metrics([], 3.0) == {}
+    assert ratio_metrics([0.5, 3.0, 1.0, 3.0], 3.0) == {
+        "off_policy/ratio_mean": pytest.approx(7.5 / 4),
+        "off_policy/ratio_max": 3.0,
+        "off_policy/truncated_share": 0.5,
+    }
+
+
+def test_advantages_by_token() -> None:
+    # the second row is late: 2 x (0.5, 3); what lies behind its end keeps the row's advantage and is masked anyway
+    values = by_token(torch.tensor([1.0, 2.0]), [[], [0.5, 3.0]], 3)
+    assert values.tolist() == [[1.0, 1.0, 1.0], [1.0, 6.0, 2.0]]
+
+
+def test_installed_trl_keeps_the_contract() -> None:
+    check_late()
+
+
+class _Changed(GRPOTrainer):  # type: ignore[misc]
+    def _get_per_token_logps_and_entropies(self, batch: Any) -> None: ...
+
+
+def test_other_trl_is_refused_with_what_to_do() -> None:
+    with pytest.raises(TrlContractError, match="regenerate_every: 1"):
+        check_late(_Changed)

@@ -333,6 +333,13 @@ def test_server_faults_say_what_to_start_it_with(tmp_path: Path) -> None:
     with pytest.raises(SyncError, match="--max-lora-rank 16"):
         small.client().serves_adapters(16)
 
+    class Down(FakeServer):
+        def __call__(self, request: httpx.Request) -> httpx.Response:
+            raise httpx.ConnectError("refused")
+
+    with pytest.raises(SyncError, match="Is it running"):
+        Down().client().serves_adapters(8)
+
     class Elsewhere(FakeServer):
         def __call__(self, request: httpx.Request) -> httpx.Response:
             return httpx.Response(404, text="No adapter found for /nowhere")
@@ -400,3 +407,22 @@ def test_fsdp_1_is_refused_before_anything_is_trained() -> None:
     trainer.accelerator.state.fsdp_plugin = SimpleNamespace(fsdp_version=1)
     with pytest.raises(SyncError, match="fsdp_version: 2"):
         install_sync(trainer, wanted="auto", folder="unused")
+
+
+def test_server_is_told_what_it_will_get_and_gets_it() -> None:
+    policy = with_adapter(family_model("qwen3_moe"), "attention,experts")
+    sent: dict[str, torch.Tensor] = {}
+
+    def take(metadata: list[tuple[str, str, list[int]]], weights: Any) -> None:
+        for (name, kind, shape), (streamed, value) in zip(metadata, weights, strict=True):
+            assert (name, kind, shape) == (streamed, "float32", list(value.shape))
+            sent[name] = value.clone()
+
+    client = SimpleNamespace(update_named_params=take, reset_prefix_cache=lambda: None)
+    generation = _generation(policy, "server", vllm_client=client, _weight_metadata=None)
+    trainer = _trainer(generation)
+    generation.accelerator = trainer.accelerator
+    assert install_sync(trainer, wanted="merge", folder="unused") == "merge"
+    generation.sync_weights()  # TRL's own
+    assert sent.keys() == dict(merged_weights(policy)).keys()
+    assert all(torch.equal(sent[name], value) for name, value in merged_weights(policy))

@@ -130,7 +130,7 @@ class VllmServer:
             SyncError: if the server refuses.
         """
         body = {"lora_name": adapter.name, "lora_path": str(adapter.path)}
-        answer = self._client.post("/v1/load_lora_adapter", json=body)
+        answer = self._ask("POST", "/v1/load_lora_adapter", json=body)
         if answer.status_code == 404 and "adapter" not in answer.text.lower():
             raise SyncError(
                 f"the vLLM server at {self._url} has no /v1/load_lora_adapter: start it with --enable-lora and "
@@ -144,7 +144,7 @@ class VllmServer:
 
     def unload(self, adapter: Adapter) -> None:
         """Forget an adapter; one that the server has dropped by itself is no error."""
-        self._client.post("/v1/unload_lora_adapter", json={"lora_name": adapter.name})
+        self._ask("POST", "/v1/unload_lora_adapter", json={"lora_name": adapter.name})
 
     def serves_adapters(self, r: int) -> bool:
         """Whether the server was started for adapters; False where it does not say (no ``/server_info``).
@@ -152,7 +152,7 @@ class VllmServer:
         Raises:
             SyncError: if it was, but for smaller ranks.
         """
-        answer = self._client.get("/server_info", params={"config_format": "json"})
+        answer = self._ask("GET", "/server_info", params={"config_format": "json"})
         if answer.status_code != 200:
             return False
         settings = answer.json().get("vllm_config") or {}
@@ -169,6 +169,16 @@ class VllmServer:
             logger.warning("the vLLM server has %d replicas, of which one would get the adapter: merging", replicas)
             return False
         return True
+
+    def _ask(self, method: str, path: str, **content: Any) -> Any:
+        import httpx
+
+        try:
+            return self._client.request(method, path, **content)
+        except httpx.HTTPError as error:
+            raise SyncError(
+                f"the vLLM server at {self._url} does not answer {path}: {error!r}. Is it running?"
+            ) from error
 
 
 def lora_settings(model: Any) -> dict[str, Any]:

@@ -92,7 +92,7 @@ def install_sync(trainer: Any, *, wanted: str, folder: str | Path, servable: boo
     def choose() -> tuple[str, str]:
         settings = lora_settings(generation.model)
         serves, why = servable and not sleeps, "the engine sleeps between steps and drops its weights" * sleeps
-        if server is not None:
+        if server is not None and wanted != "merge":
             serves, why = server.serves_adapters(int(settings["r"])), "the server was started without --enable-lora"
         return choose_sync(wanted, settings, engine_serves=serves, why_not=why), uuid.uuid4().hex[:8]
 

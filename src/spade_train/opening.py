@@ -6,7 +6,6 @@ import dataclasses
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
-from spade_envs.corpus import Corpus
 from spade_envs.designer.designer import Designer
 from spade_envs.designer.hints import HintWriter
 from spade_envs.designer.prompts import PromptSet
@@ -16,6 +15,7 @@ from spade_envs.sandbox import IsolationLevel, Limits, Sandbox
 from spade_train.config import ConfigError, SpadeConfig
 from spade_train.curriculum import Curriculum, CurriculumConfig, PoolCurriculum, SelfPlayCurriculum
 from spade_train.cycle import CycleConfig
+from spade_train.grounding import load_prompts, open_corpus
 from spade_train.pool_sources import load_pool
 from spade_train.ranks import sandbox_workers
 from spade_train.rollout import Rollout
@@ -41,7 +41,7 @@ class Parts:
 def open_parts(config: SpadeConfig, tokenizer: Any, context_tokens: int) -> Parts:
     """Open everything that ``config`` names; see :meth:`spade_train.selfplay.SelfPlay.from_config`."""
     tokens = ChatTokens(tokenizer, config.chat_template_kwargs, config.thinking)
-    prompts = PromptSet.load(config.prompts)
+    prompts = load_prompts(config)
     context = config.context_tokens or context_tokens or _context(tokenizer)
     play = _play_config(config, prompts, context)
     memory = _memory(config)
@@ -49,7 +49,7 @@ def open_parts(config: SpadeConfig, tokenizer: Any, context_tokens: int) -> Part
     if config.mode == "fixed_pool":
         return _pool_parts(config, tokens, play, cycle, memory)
     sandbox = Sandbox(Limits(), max_workers=_workers(config), minimum_isolation=_isolation(config))
-    curriculum = SelfPlayCurriculum(Corpus.open(config.corpus), prompts.skills, _sizes(config))
+    curriculum = SelfPlayCurriculum(open_corpus(config.corpus), prompts.skills, _sizes(config))
     designer = Designer(prompts, memory, sandbox, generator=config.designer_model or config.model)
     if designer.own_hint and config.train_hints:
         raise ConfigError(

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, cast
 
 from spade_envs.batching import own_hints
-from spade_envs.corpus import Corpus, CorpusError
+from spade_envs.corpus import CorpusError
 from spade_envs.designer.designer import Designer
 from spade_envs.designer.prompts import PromptSet, PromptSetError
 from spade_envs.memory import Memory, StoreError
@@ -18,9 +18,10 @@ from spade_envs.pools import PoolError
 from spade_envs.record import EnvironmentRecord
 from spade_envs.sandbox import ProgramError, Sandbox, SandboxError
 from spade_envs.sandbox.types import IsolationLevel
-from spade_train.config import SpadeConfig
+from spade_train.config import ConfigError, SpadeConfig
 from spade_train.curriculum import CurriculumConfig, SelfPlayCurriculum
 from spade_train.dryrun.checks import Check
+from spade_train.grounding import load_prompts, open_corpus
 from spade_train.pool_sources import FixedPool, load_pool
 from spade_train.tokens import ChatTokens, TemplateError, prepare_tokenizer
 
@@ -52,8 +53,8 @@ def check_template(config: SpadeConfig, folder: Path | None) -> tuple[Check | No
 def check_prompts(config: SpadeConfig) -> tuple[Check, PromptSet | None]:
     """Read the prompt set."""
     try:
-        prompts = PromptSet.load(config.prompts)
-    except PromptSetError as error:
+        prompts = load_prompts(config)
+    except (PromptSetError, ConfigError) as error:
         return Check("prompts", False, str(error), "nano, games, tool_use, or a folder with such files"), None
     return Check("prompts", True, f"{prompts.name}, skills: {', '.join(prompts.skills)}"), prompts
 
@@ -70,7 +71,7 @@ def check_pool(config: SpadeConfig) -> tuple[Check, FixedPool | None]:
 def designer_prompt(config: SpadeConfig, prompts: PromptSet) -> tuple[Check, list[Message] | None]:
     """Open the corpus and render what the designer would be asked first."""
     try:
-        corpus = Corpus.open(config.corpus)
+        corpus = open_corpus(config.corpus)
         curriculum = SelfPlayCurriculum(corpus, prompts.skills, CurriculumConfig(documents=1, seed=config.seed))
         (design,) = curriculum.plan(0, 0, 1, []).designs
     except (CorpusError, OSError, ValueError) as error:

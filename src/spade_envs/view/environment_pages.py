@@ -21,7 +21,7 @@ from spade_envs.view.pages import Pages, form, go, whole
 from spade_envs.view.parts import details, token_runs
 from spade_envs.view.source_html import highlighted
 from spade_envs.view.tool_forms import FormError, action, forms
-from spade_envs.view.transcript_lines import opening, trained, turns_of
+from spade_envs.view.transcript_lines import EpisodeLine
 
 WRAPPERS = {
     "plain": ("as it is", "{}"),
@@ -61,6 +61,7 @@ class EnvironmentPages(Pages):
             record=record,
             seed=seed,
             statement=self._statement(record, seed),
+            findings=findings(record),
             source=highlighted(record.source),
             statistics=statistics(record.statistics, plays),
             plays=plays[-60:],
@@ -107,25 +108,21 @@ class EnvironmentPages(Pages):
         name = request.path_params["source"]
         title, transcripts = self.view.source(name)
         line = transcripts.read(request.path_params["place"])
-        if not isinstance(line.get("messages"), list):
-            raise LookupError("this line holds no episode")
-        turns = turns_of(line)
-        at = min(max(0, whole(request.query_params.get("turn"), len(turns))), len(turns))
+        episode = EpisodeLine.of(line)
+        last = len(episode.turns)
+        at = min(max(0, whole(request.query_params.get("turn"), last)), last)
         record = None
-        if self.view.has_memory and (key := str(line.get("key") or "")) in self.view.memory:
-            record = self.view.memory.get(key)
+        if self.view.has_memory and episode.key in self.view.memory:
+            record = self.view.memory.get(episode.key)
         sampled, given = token_runs(details(transcripts.path.parent, line))
         return self.page(
             request,
             "replay.html.jinja",
             title="Replay",
             source=title,
-            line=line,
-            opening=opening(line),
-            turns=turns,
+            episode=episode,
             at=at,
             record=record,
-            trained=trained(line),
             sampled=sampled,
             given=given,
         )
@@ -183,6 +180,18 @@ def statistics(sums: PlayStatistics, plays: Sequence[Play]) -> dict[str, Any]:
             hinted - plain + math.hypot(hinted_high - hinted, plain - plain_low),
         )
     return found
+
+
+def findings(record: EnvironmentRecord) -> list[dict[str, Any]]:
+    """Return the findings of a record's report, refusals first; what has another form is passed over."""
+    stored = record.report.get("findings")
+    found = [
+        {name: one.get(name) or "" for name in ("severity", "probe", "reason", "evidence")}
+        for one in (stored if isinstance(stored, list | tuple) else ())
+        if isinstance(one, dict)
+    ]
+    order = ("refuse", "warn", "info")
+    return sorted(found, key=lambda one: order.index(one["severity"]) if one["severity"] in order else len(order))
 
 
 def _negative(sums: PlayStatistics) -> bool:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from functools import lru_cache
 from typing import Any
 from urllib.parse import urlencode
 
 from spade_envs.memory import Memory
 from spade_envs.memory.overview import Entry, seqs_with_word
+from spade_envs.view.texts import shown
 
 PAGE = 50
 _WORDS = 8  # of a search that count
@@ -134,6 +136,12 @@ def standing(entry: Entry) -> str:
     return "hopeless" if rate < LEARNABLE[0] else "mastered" if rate > LEARNABLE[1] else "learnable"
 
 
+@lru_cache(maxsize=4096)
+def choice(value: str) -> str:
+    """Return a skill, kind or generator as it stands in a list to choose from and in addresses."""
+    return shown(value, 200)
+
+
 LEARNABLE = (0.2, 0.8)
 """Win rates between these, both included, count as learnable (the paper's band for reporting)."""
 
@@ -143,11 +151,11 @@ def _tests(query: Query) -> list[Callable[[Entry], bool]]:
     if query.archived != "all":
         tests.append(lambda entry: entry.archived == (query.archived == "only"))
     if query.skill:
-        tests.append(lambda entry: entry.skill == query.skill)
+        tests.append(lambda entry: choice(entry.skill) == query.skill)
     if query.kind:
-        tests.append(lambda entry: entry.kind == query.kind)
+        tests.append(lambda entry: choice(entry.kind) == query.kind)
     if query.generator:
-        tests.append(lambda entry: entry.generator == query.generator)
+        tests.append(lambda entry: choice(entry.generator) == query.generator)
     if query.played in ("yes", "no"):
         tests.append(lambda entry: (entry.statistics.win_rate is not None) == (query.played == "yes"))
     elif query.played:

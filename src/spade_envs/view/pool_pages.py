@@ -11,7 +11,7 @@ from starlette.routing import Route
 
 from spade_envs.memory.overview import Entry
 from spade_envs.view import pool_plots
-from spade_envs.view.listing import ORDERS, Listed, Query, listed, standing
+from spade_envs.view.listing import ORDERS, Listed, Query, choice, listed, standing
 from spade_envs.view.pages import Pages
 from spade_envs.view.twins import nearest_pairs, side_by_side
 
@@ -113,5 +113,5 @@ def _choices(entries: tuple[Entry, ...]) -> dict[str, list[str]]:
     found = {}
     for name in ("skill", "kind", "generator"):
         counts = Counter(getattr(entry, name) for entry in entries)
-        found[name] = [value for value, _ in counts.most_common(100) if value]
+        found[name] = [choice(value) for value, _ in counts.most_common(100) if value]
     return found

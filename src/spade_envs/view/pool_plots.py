@@ -10,7 +10,7 @@ from markupsafe import Markup
 
 from spade_envs.memory import Memory
 from spade_envs.memory.overview import Entry
-from spade_envs.view.listing import LEARNABLE, Query, standing
+from spade_envs.view.listing import LEARNABLE, Query, choice, standing
 from spade_envs.view.projection import project
 from spade_envs.view.svg import Bar, Bubble, Line, bubble_plot, legend, line_plot, stacked_bars
 from spade_envs.view.texts import number, shown
@@ -115,7 +115,7 @@ def _skills(entries: Sequence[Entry], query: Query) -> Markup:
         Bar(
             shown(skill, 60) or "(no skill)",
             [(style, counts[skill][band]) for band, style in BANDS.items()],
-            f"../pool?{query.address(skill=skill, page=1)}" if skill else "",
+            f"../pool?{query.address(skill=choice(skill), page=1)}" if skill else "",
         )
         for skill in largest
     ]

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any
 
 from markupsafe import Markup
 
 from spade_envs.view.rendering import FOLDER, render
 from spade_envs.view.run_files import EpisodePlace, Run
 from spade_envs.view.run_panels import newest, quarters, sections
-from spade_envs.view.transcript_lines import grouped, opening, trained, turns_of
+from spade_envs.view.transcript_lines import DesignLine, EpisodeLine, Placed, grouped
 
 _DESIGNS = 6  # of the first and of the last step
 _PAIRS = 3  # environments of the last step whose episodes are shown
@@ -51,31 +50,19 @@ def write_report(folder: Path, path: Path, *, baseline: Path | None = None) -> P
     return path
 
 
-def _designs(run: Run, step: int) -> list[dict[str, Any]]:
+def _designs(run: Run, step: int) -> list[Placed]:
     places = [one.place for one in run.transcripts.designs if one.step == step]
-    lines = [line for _, group in grouped([(place, run.transcripts.read(place)) for place in places]) for line in group]
-    return lines[:_DESIGNS]
+    lines = [DesignLine.of(run.transcripts.read(place), place) for place in places]
+    return [one for _, group in grouped(lines) for one in group][:_DESIGNS]
 
 
-def _episodes(run: Run, step: int) -> list[dict[str, Any]]:
+def _episodes(run: Run, step: int) -> list[EpisodeLine]:
     """The first plain and hinted episode of a few environments, those whose hint helped most first."""
     pairs: dict[str, dict[bool, EpisodePlace]] = {}
     for one in run.transcripts.episodes:
         if one.step == step:
             pairs.setdefault(one.key, {}).setdefault(one.hinted, one)
-    gain = {key: pair[True].return_ - pair[False].return_ if len(pair) == 2 else -2.0 for key, pair in pairs.items()}
-    found = []
-    for key in sorted(pairs, key=lambda key: -gain[key])[:_PAIRS]:
-        for hinted, place in sorted(pairs[key].items()):
-            line = run.transcripts.read(place.place)
-            found.append(
-                {
-                    "title": f"{key[:12]}, {'hinted' if hinted else 'plain'}",
-                    "return": place.return_,
-                    "stop": place.stop,
-                    "trained": trained(line),
-                    "opening": opening(line),
-                    "turns": turns_of(line),
-                }
-            )
-    return found
+    gain = {key: pair[True].return_ - pair[False].return_ if len(pair) == 2 else -3.0 for key, pair in pairs.items()}
+    chosen = sorted(pairs, key=lambda key: -gain[key])[:_PAIRS]
+    places = [place for key in chosen for _, place in sorted(pairs[key].items())]
+    return [EpisodeLine.of(run.transcripts.read(place.place)) for place in places]

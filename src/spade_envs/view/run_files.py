@@ -111,6 +111,8 @@ class Transcripts:
         """
         try:
             with self.path.open("rb") as file:
+                if not 0 <= place < os.fstat(file.fileno()).st_size:
+                    raise LookupError(f"no line of {self.path.name} begins at {place}")
                 if place > 0:
                     file.seek(place - 1)
                     if file.read(1) != b"\n":

@@ -8,12 +8,12 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from spade_envs.view.pages import Pages, whole
+from spade_envs.view.pages import Pages, go, whole
 from spade_envs.view.parts import details, token_runs
 from spade_envs.view.run_files import Run
 from spade_envs.view.run_panels import every_metric, newest, sections
 from spade_envs.view.source_html import highlighted
-from spade_envs.view.transcript_lines import grouped
+from spade_envs.view.transcript_lines import DesignLine, grouped, text
 
 _ALARMS = 50
 _DESIGNS = 60  # of one step that are shown
@@ -30,6 +30,7 @@ class RunPages(Pages):
             Route("/run/{number:int}", self.run),
             Route("/run/{number:int}/curves", self.curves),
             Route("/run/{number:int}/metrics", self.metrics),
+            Route("/run/{number:int}/step", self.chosen),
             Route("/run/{number:int}/step/{step:int}", self.step),
             Route("/run/{number:int}/design/{place:int}", self.design),
             Route("/compare", self.compare),
@@ -67,6 +68,11 @@ class RunPages(Pages):
             plots=every_metric(run),
         )  # fmt: skip
 
+    def chosen(self, request: Request) -> Response:
+        """To the page of the step that was chosen in a form."""
+        step = max(0, whole(request.query_params.get("step"), 0))
+        return go(request, f"/run/{request.path_params['number']}/step/{step}")
+
     def step(self, request: Request) -> Response:
         """The programs of a step by group, with rewards and advantages, and its episodes."""
         number, run = self._run(request)
@@ -74,7 +80,7 @@ class RunPages(Pages):
         run.transcripts.update()
         steps = run.transcripts.steps()
         places = [one.place for one in run.transcripts.designs if one.step == step]
-        designs = [(place, run.transcripts.read(place)) for place in places[:_DESIGNS]]
+        designs = [DesignLine.of(run.transcripts.read(place), place) for place in places[:_DESIGNS]]
         return self.page(
             request,
             "step.html.jinja",
@@ -102,11 +108,11 @@ class RunPages(Pages):
             title="A program",
             number=number,
             run=run,
-            line=line,
+            line=DesignLine.of(line),
             more=more,
             trained=sum(token_runs(more)[0]),
-            source=highlighted(str(line.get("source") or "")),
-            stored=self.view.has_memory and str(line.get("id") or "") in self.view.memory,
+            source=highlighted(text(line.get("source"))),
+            stored=self.view.has_memory and text(line.get("id")) in self.view.memory,
         )
 
     def compare(self, request: Request) -> Response:

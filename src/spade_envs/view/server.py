@@ -29,6 +29,7 @@ def listen(port: int) -> socket.socket:
     found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         found.bind((LOOPBACK, port))
+        found.listen(128)  # who comes before the server is up waits
     except OSError as error:
         found.close()
         raise PortInUse(f"cannot listen on port {port} of {LOOPBACK}: {error.strerror}; leave --port out") from error

@@ -199,11 +199,17 @@ def thinned(points: Sequence[tuple[float, float]], most: int) -> list[tuple[floa
 def legend(styles: Mapping[str, str]) -> Markup:
     """Return the key of a plot: {label: classes}."""
     items = (
-        f'<li><svg class="key" viewBox="0 0 12 12" aria-hidden="true"><rect class="{escape(style)}" width="12"'
-        f' height="12"/></svg> {escape(label)}</li>'
+        f'<li><svg class="key" viewBox="0 0 16 12" aria-hidden="true">{_key(style)}</svg> {escape(label)}</li>'
         for label, style in styles.items()
     )
     return Markup(f'<ul class="legend">{"".join(items)}</ul>')
+
+
+def _key(style: str) -> str:
+    """A stroke for a line (classes s0 to s7), a dot for the rest."""
+    if style[:1] == "s":
+        return f'<line class="{escape(style)}" x1="0" x2="16" y1="6" y2="6"/>'
+    return f'<circle class="{escape(style)}" cx="8" cy="6" r="5"/>'
 
 
 def _picture(name: str, parts: Sequence[str], height: int, *, interactive: bool = False) -> Markup:

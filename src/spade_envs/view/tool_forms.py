@@ -46,14 +46,14 @@ def action(form: Form, values: Mapping[str, str]) -> str:
 
     Args:
         form: the tool.
-        values: texts by parameter; empty optional ones are left out.
+        values: texts by the number of the parameter, "0", "1" and so on; empty optional ones are left out.
 
     Raises:
         FormError: if a required value is missing or a value is not of its type.
     """
     arguments = {}
-    for field in form.fields:
-        raw = values.get(field.name, "")
+    for place, field in enumerate(form.fields):
+        raw = values.get(str(place), "")
         if raw == "" and (not field.required or field.kind != "text"):
             if field.required:
                 raise FormError(f"{form.name} needs a value for {field.name} ({field.kind})")
@@ -82,7 +82,7 @@ def _field(name: str, schema: Mapping[str, Any], required: bool) -> Field:
     description = str(schema.get("description") or "")
     choices = schema.get("enum")
     if isinstance(choices, list) and choices:
-        texts = tuple(json.dumps(choice, ensure_ascii=False, default=str) for choice in choices[:_MOST])
+        texts = tuple(json.dumps(choice, default=str) for choice in choices[:_MOST])
         return Field(name, "choice", required, description, texts)
     kinds = {"string": "text", "number": "number", "integer": "integer", "boolean": "boolean"}
     declared = schema.get("type", "string")

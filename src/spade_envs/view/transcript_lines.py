@@ -1,77 +1,195 @@
-"""Lines of transcripts as pages show them; what a file leaves out is passed over."""
+"""Lines of transcripts as pages show them; what does not fit (another version, a hostile file) is passed over."""
 
 from __future__ import annotations
 
+import math
+import re
 from collections import defaultdict
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from spade_envs.view.run_files import whole
+
+_CLASS = re.compile(r"^class[ \t]+(\w{1,80})", re.MULTILINE)
+_MOST = 500  # turns, and returns of a program, that are shown
 
 
-def trained(line: dict[str, Any]) -> bool | None:
-    """Return whether the policy was trained on a stored episode's replies; None where the file does not say.
+@dataclass(frozen=True, slots=True)
+class DesignLine:
+    """One written program."""
 
-    Hinted episodes only measure regret. Files that hold advantages have one for each row of an update.
-    """
-    if "step" not in line:
-        return None
-    return line.get("advantage") is not None if "advantage" in line else not line.get("hinted")
+    place: int
+    step: int
+    rank: int
+    group: str
+    name: str  # of the class, as far as it can be told
+    status: str
+    reason: str
+    id: str
+    source: str
+    hint: str
+    reward: float | None
+    advantage: float | None  # None: not trained, or the file does not hold it
+    plain: tuple[float, ...]
+    hinted: tuple[float, ...]
+
+    @classmethod
+    def of(cls, line: Mapping[str, Any], place: int = 0) -> DesignLine:
+        """Read a line of the type ``design``."""
+        source = text(line.get("source"))
+        found = _CLASS.findall(source[:20_000])
+        return cls(
+            place=place,
+            step=whole(line.get("step")),
+            rank=whole(line.get("rank")),
+            group=text(line.get("group")) or text(line.get("skill")),
+            name=text(line.get("name")) or (found[-1] if found else ""),
+            status=text(line.get("status")),
+            reason=text(line.get("reason")),
+            id=text(line.get("id")),
+            source=source,
+            hint=text(line.get("hint")),
+            reward=figure(line.get("reward")),
+            advantage=figure(line.get("advantage")),
+            plain=_figures(line.get("plain")),
+            hinted=_figures(line.get("hinted")),
+        )
 
 
-def opening(line: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the messages of a stored episode before its first reply."""
+class Said(NamedTuple):
+    """One message."""
+
+    role: str
+    content: str
+
+
+class Turn(NamedTuple):
+    """One reply and what came of it."""
+
+    action: str
+    observation: str
+    reward: float | None
+    ended: str
+    info: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class EpisodeLine:
+    """One stored episode."""
+
+    step: int | None  # None: not of a training run
+    key: str
+    seed: int
+    hinted: bool
+    return_: float | None
+    stop: str
+    error: str
+    advantage: float | None
+    trained: bool | None  # None where the file does not say
+    opening: tuple[Said, ...]  # before the first reply
+    turns: tuple[Turn, ...]
+
+    @classmethod
+    def of(cls, line: Mapping[str, Any]) -> EpisodeLine:
+        """Read a line that has messages.
+
+        Raises:
+            LookupError: if it has none.
+        """
+        if not isinstance(line.get("messages"), list):
+            raise LookupError("this line holds no episode")
+        messages = [_said(one) for one in line["messages"] if isinstance(one, dict)]
+        first = next((place for place, one in enumerate(messages) if one.role == "assistant"), len(messages))
+        return cls(
+            step=whole(line["step"]) if "step" in line else None,
+            key=text(line.get("key")),
+            seed=whole(line.get("seed")),
+            hinted=bool(line.get("hinted") or line.get("hint")),
+            return_=figure(line.get("return")),
+            stop=text(line.get("stop")),
+            error=text(line.get("error")),
+            advantage=figure(line.get("advantage")),
+            trained=_trained(line),
+            opening=tuple(messages[:first]),
+            turns=tuple(_turns(line, messages[first:])[:_MOST]),
+        )
+
+
+class Placed(NamedTuple):
+    """A program of a step with its reward minus the mean of its group."""
+
+    line: DesignLine
+    centred: float | None
+
+
+def grouped(designs: Sequence[DesignLine]) -> list[tuple[str, list[Placed]]]:
+    """Return the programs of a step by the group and rank in which they were compared, the best paid first."""
+    groups: defaultdict[str, list[DesignLine]] = defaultdict(list)
+    for line in designs:
+        groups[f"{line.group} · rank {line.rank}" if line.rank else line.group].append(line)
     found = []
-    for message in line["messages"]:
-        if not isinstance(message, dict) or message.get("role") == "assistant":
-            break
-        found.append(message)
+    for name, lines in groups.items():
+        paid = [line.reward for line in lines if line.reward is not None]
+        mean = sum(paid) / len(paid) if paid else 0.0
+        placed = [Placed(line, None if line.reward is None else line.reward - mean) for line in lines]
+        placed.sort(key=lambda one: -math.inf if one.centred is None else one.centred, reverse=True)
+        found.append((name, placed))
     return found
 
 
-def turns_of(line: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the turns of a stored episode: reply, observation, reward, how it ended.
+def text(value: Any) -> str:
+    """Return a text from a file, "" where there is none."""
+    return value if isinstance(value, str) else "" if value is None else str(value)[:10_000]
 
-    Steps say them best; where a file holds none, they are read off the messages and the rewards.
-    """
+
+def figure(value: Any) -> float | None:
+    """Return a finite number from a file, None where there is none."""
+    if not isinstance(value, int | float) or isinstance(value, bool) or not abs(value) < 1e300:
+        return None
+    return float(value)
+
+
+def _figures(values: Any) -> tuple[float, ...]:
+    found = map(figure, values[:_MOST]) if isinstance(values, list) else ()
+    return tuple(value for value in found if value is not None)
+
+
+def _said(message: Mapping[str, Any]) -> Said:
+    content = text(message.get("content"))
+    if calls := message.get("tool_calls"):
+        content = f"{content}\n{text(calls)}".lstrip("\n")
+    return Said(text(message.get("role")) or "?", content)
+
+
+def _trained(line: Mapping[str, Any]) -> bool | None:
+    """Hinted episodes only measure regret; files that hold advantages have one for each row of an update."""
+    if "step" not in line:
+        return None
+    return line["advantage"] is not None if "advantage" in line else not line.get("hinted")
+
+
+def _turns(line: Mapping[str, Any], messages: Sequence[Said]) -> list[Turn]:
+    """Steps say turns best; where a file holds none, they are read off the messages and the rewards."""
     steps = line.get("steps")
     if isinstance(steps, list) and steps and all(isinstance(step, dict) for step in steps):
         return [
-            {
-                "action": step.get("action", ""),
-                "observation": step.get("observation", ""),
-                "reward": step.get("reward"),
-                "ended": "terminated" if step.get("terminated") else "truncated" if step.get("truncated") else "",
-                "info": step.get("info") or {},
-            }
-            for step in steps
+            Turn(
+                text(step.get("action")),
+                text(step.get("observation")),
+                figure(step.get("reward")),
+                "terminated" if step.get("terminated") else "truncated" if step.get("truncated") else "",
+                step["info"] if isinstance(step.get("info"), dict) else {},
+            )
+            for step in steps[:_MOST]
         ]
-    rewards: list[Any] = line["rewards"] if isinstance(line.get("rewards"), list) else []
-    turns: list[dict[str, Any]] = []
-    for message in line["messages"]:
-        role, content = (message.get("role"), message.get("content", "")) if isinstance(message, dict) else ("", "")
+    rewards = line["rewards"] if isinstance(line.get("rewards"), list) else []
+    turns: list[Turn] = []
+    for role, content in messages[: 4 * _MOST]:
         if role == "assistant":
-            reward = rewards[len(turns)] if len(turns) < len(rewards) else None
-            turns.append({"action": content, "observation": "", "reward": reward, "ended": "", "info": {}})
-        elif turns:
-            turns[-1]["observation"] += str(content)
+            reward = figure(rewards[len(turns)]) if len(turns) < len(rewards) else None
+            turns.append(Turn(content, "", reward, "", {}))
+        else:
+            last = turns[-1]
+            turns[-1] = last._replace(observation=f"{last.observation}\n{content}".lstrip("\n"))
     return turns
-
-
-def grouped(designs: Sequence[tuple[int, dict[str, Any]]]) -> list[tuple[str, list[dict[str, Any]]]]:
-    """Return the programs of a step by the group that they were compared in, the best paid first.
-
-    Where a file holds no advantages, ``centred`` is the reward minus the mean of the group.
-    """
-    groups: defaultdict[str, list[dict[str, Any]]] = defaultdict(list)
-    for place, line in designs:
-        name = str(line.get("group") or line.get("skill") or "")
-        groups[f"{name} · rank {line['rank']}" if line.get("rank") else name].append({**line, "place": place})
-    found = []
-    for name, lines in groups.items():
-        paid = [line["reward"] for line in lines if isinstance(line.get("reward"), int | float)]
-        mean = sum(paid) / len(paid) if paid else 0.0
-        for line in lines:
-            reward = line.get("reward")
-            line["centred"] = reward - mean if isinstance(reward, int | float) else None
-        lines.sort(key=lambda line: -line["reward"] if isinstance(line.get("reward"), int | float) else 2.0)
-        found.append((name, lines))
-    return found

@@ -17,10 +17,12 @@ for (const form of document.querySelectorAll("form[data-live]")) {
       history.replaceState(null, "", `${form.action}?${values}`);
     }
   };
-  form.addEventListener("input", (event) => {
+  const soon = (event) => {
     clearTimeout(timer);
-    timer = setTimeout(ask, event.target.type === "search" ? 150 : 0);
-  });
+    timer = setTimeout(ask, event.target.type === "search" ? 150 : 20);
+  };
+  form.addEventListener("input", soon);
+  form.addEventListener("change", soon);
 }
 
 // ---- what grows
@@ -36,12 +38,6 @@ for (const target of document.querySelectorAll("[data-refresh]")) {
     setTimeout(ask, 2000);
   };
   setTimeout(ask, 2000);
-}
-
-for (const form of document.querySelectorAll("form[data-go]")) {
-  const link = form.querySelector("[data-go-link]");
-  form.addEventListener("input", (event) => { link.href = form.dataset.go + encodeURIComponent(event.target.value); });
-  form.addEventListener("submit", (event) => { event.preventDefault(); link.click(); });
 }
 
 // ---- keys

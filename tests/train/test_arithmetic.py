@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -208,6 +209,8 @@ def test_vllm_share_too_small_for_the_weights_is_said() -> None:
     )
     assert estimate(config, sleeping).fits
     assert estimate(config, sleeping).longest_rows == 29
+    wide = Run(gpus=8, sharding="zero3", sampling="vllm-colocate", vllm_share=0.3, vllm_parallel=8)
+    assert estimate(config, wide).longest_rows == 22, "4 key-value heads cannot be divided over 8 GPUs"
 
 
 def test_command(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
@@ -234,3 +237,13 @@ def test_run_of_a_recipe(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     run = run_of(server, config, gpus=8)
     assert (run.context, run.sampling, run.sharding, run.checkpointing) == (40960, "vllm-server", "fsdp2", False)
     assert estimate(config, run).peak > 0
+
+
+def test_tables_of_the_guide_are_what_the_command_prints(capsys: pytest.CaptureFixture[str]) -> None:
+    guide = (Path(__file__).parents[2] / "docs" / "scaling.md").read_text(encoding="utf-8")
+    commands = re.findall(r"`python -m spade_train\.arithmetic (Qwen[^`]+)`", guide)
+    assert len(commands) == 2
+    for command in commands:
+        main(command.split())
+        for line in capsys.readouterr().out.splitlines()[2:]:
+            assert line in guide

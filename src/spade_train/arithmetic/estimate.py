@@ -72,7 +72,8 @@ class Table:
     run: Run
     lines: list[Line]
     kv_per_token: int
-    vllm_kv: int  # bytes that a colocated vLLM has left for its KV cache; may be negative
+    vllm_kv: int  # bytes a GPU that a colocated vLLM has left for its KV cache; may be negative
+    kv_ways: int  # GPUs over which that cache is divided: at most one for each key-value head
     full_logits: int  # what the update would need if logits were kept whole
     notes: list[str]
 
@@ -93,7 +94,7 @@ class Table:
     @property
     def longest_rows(self) -> int:
         """Rows of this context that the KV caches of one colocated vLLM engine hold at once."""
-        return max(0, self.vllm_kv) * self.run.vllm_parallel // (self.kv_per_token * self.run.context)
+        return max(0, self.vllm_kv) * self.kv_ways // (self.kv_per_token * self.run.context)
 
 
 def kv_bytes_per_token(config: Mapping[str, Any], width: int = 2) -> int:
@@ -127,16 +128,16 @@ def estimate(config: Mapping[str, Any], run: Run) -> Table:
         lines += _gathered(config, run)
     lines += _update(config, run)
     kv = kv_bytes_per_token(config, run.width)
-    vllm_kv, notes = 0, []
+    vllm_kv, kv_ways, notes = 0, min(run.vllm_parallel, key_value_heads(config)), []
     if run.sampling == "vllm-colocate":
         share = int(run.vllm_share * run.gpu_gib * GIB)
         vllm_kv = share - weights // run.vllm_parallel
         name = f"{run.vllm_share:g} of the GPU, of it {weights / run.vllm_parallel / GIB:.1f} GiB weights"
         lines.append(Line("vLLM", "sampling" if run.vllm_sleeps else "always", share, name))
-        if vllm_kv < kv * run.context // run.vllm_parallel:
+        if vllm_kv < kv * run.context // kv_ways:
             notes.append(
                 f"vLLM's share leaves {vllm_kv / GIB:.1f} GiB for its cache, one row of {run.context:,} tokens needs "
-                f"{kv * run.context / run.vllm_parallel / GIB:.1f}: raise vllm_gpu_memory_utilization or "
+                f"{kv * run.context / kv_ways / GIB:.1f}: raise vllm_gpu_memory_utilization or "
                 f"vllm_tensor_parallel_size"
             )
     elif run.sampling == "transformers":
@@ -150,7 +151,7 @@ def estimate(config: Mapping[str, Any], run: Run) -> Table:
         Line("fragmentation", "always", int(FRAGMENTATION * moving), f"assumed: {FRAGMENTATION:.0%} of a phase")
     )
     full = run.rows * run.context * int(config["vocab_size"]) * (run.width + SINGLE)
-    return Table(run, lines, kv, vllm_kv, full, notes)
+    return Table(run, lines, kv, vllm_kv, kv_ways, full, notes)
 
 
 def most_rows(config: Mapping[str, Any], run: Run, limit: int = 256) -> int:

@@ -14,9 +14,7 @@ class CycleSettings:
     """Where environments come from, how many are written and played in a cycle, which roles learn."""
 
     mode: str = setting("self_play", "'self_play', or 'fixed_pool': the agent alone on the environments in pool")
-    corpus: str = setting(
-        "builtin:nano", "grounding documents: JSONL, Parquet, folder of texts, builtin:nano, or none"
-    )
+    corpus: str = setting("builtin:nano", "grounding documents: JSONL, Parquet, folder of texts, builtin:nano, or none")
     prompts: str = setting("nano", "prompt set: nano, games, tool_use, or a folder")
     skills: str = setting("", "skills of the prompt set that are designed for, comma-separated; default: all")
     exemplars: bool = setting(True, "false: the designer is shown nothing from the memory")
@@ -81,13 +79,12 @@ class CycleSettings:
             raise ConfigError("train_designer must be false with designer_model: its programs are not the policy's")
         if not (self.train_designer or self.train_hints or self.train_agent):
             raise ConfigError("nothing is trained: set train_designer, train_hints or train_agent to true")
-        if self.mode == "self_play" and not (self.train_designer or self.designer_model) and _vllm(self):
+        if self.mode == "self_play" and not (self.train_designer or self.designer_model) and _merges(self):
             raise ConfigError(
-                "train_designer: false samples the programs with the adapter off, which needs the transformers "
-                "backend: a vLLM engine holds merged weights. Set use_vllm to false, or name a designer_model (for "
-                "example the base model behind a vLLM server: openai:NAME)."
+                "train_designer: false samples the programs with the adapter off, and a vLLM engine with merged "
+                "weights has no base any more: set lora_sync to adapter, use_vllm to false, or name a designer_model"
             )
 
 
-def _vllm(settings: object) -> bool:
-    return bool(getattr(settings, "use_vllm", False))
+def _merges(settings: object) -> bool:
+    return bool(getattr(settings, "use_vllm", False)) and getattr(settings, "lora_sync", "") == "merge"

@@ -117,8 +117,8 @@ def listed(memory: Memory, entries: Sequence[Entry], query: Query) -> Listed:
         for word in words:
             if not chosen:
                 break
-            hits, lower = seqs_with_word(memory, word), word.lower()
-            chosen = [entry for entry in chosen if entry.seq in hits or lower in _label(entry)]
+            hits, name = seqs_with_word(memory, word), word.lower().removeprefix("spade/").removesuffix("-v0")
+            chosen = [entry for entry in chosen if entry.seq in hits or name in _label(entry)]
     if scores and query.sort == "added":
         chosen.sort(key=lambda entry: -scores[entry.id])
     elif query.sort == "added":
@@ -182,7 +182,8 @@ def _between(value: Callable[[Entry], float | None], low: float, high: float) ->
 
 
 def _label(entry: Entry) -> str:
-    return f"{entry.env_id} {entry.id} {entry.skill} {entry.generator} {entry.run}".lower()
+    stem = entry.name.removesuffix("Env")
+    return f"{entry.name} {stem}-{entry.id} {entry.skill} {entry.generator} {entry.run}".lower()
 
 
 def _number(raw: str) -> float | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 from starlette.requests import Request
@@ -11,13 +12,15 @@ from starlette.routing import Route
 
 from spade_envs.memory.overview import Entry
 from spade_envs.view import pool_plots
-from spade_envs.view.listing import ORDERS, Listed, Query, choice, listed, standing
+from spade_envs.view.listing import LEARNABLE, ORDERS, Listed, Query, choice, listed, standing
 from spade_envs.view.pages import Pages
 from spade_envs.view.twins import nearest_pairs, side_by_side
 
 
 class PoolPages(Pages):
     """Everything under ``/pool``."""
+
+    _choices: tuple[tuple[Entry, ...], dict[str, list[str]]] | None = None  # of the entries as they were last
 
     def routes(self) -> list[Route]:
         """Return the routes."""
@@ -76,6 +79,11 @@ class PoolPages(Pages):
         query = Query.of(request.query_params)
         return query, listed(self.view.memory, self.view.overview.entries(), query)
 
+    def _known_choices(self, entries: tuple[Entry, ...]) -> dict[str, list[str]]:
+        if self._choices is None or self._choices[0] is not entries:
+            self._choices = (entries, _choices(entries))
+        return self._choices[1]
+
     def _table(self, query: Query, found: Listed) -> dict[str, Any]:
         everything = self.view.overview.entries()
         number = min(query.page, found.pages)
@@ -88,21 +96,20 @@ class PoolPages(Pages):
             "count": len(found.entries),
             "total": len(everything),
             "summary": summary(found.entries),
-            "choices": _choices(everything),
+            "choices": self._known_choices(everything),
             "orders": list(ORDERS),
             "standing": standing,
         }
 
 
-def summary(entries: Any) -> dict[str, Any]:
+def summary(entries: Sequence[Entry]) -> dict[str, Any]:
     """Return the figures above a table: how many are proven and played, share in the learnable band, mean regret."""
     rates = [rate for entry in entries if (rate := entry.statistics.win_rate) is not None]
     regrets = [regret for entry in entries if (regret := entry.statistics.regret) is not None]
-    bands = Counter(map(standing, entries))
     return {
         "proven": sum(entry.proven for entry in entries),
         "played": len(rates),
-        "learnable": bands["learnable"] / len(rates) if rates else None,
+        "learnable": sum(LEARNABLE[0] <= rate <= LEARNABLE[1] for rate in rates) / len(rates) if rates else None,
         "win_rate": sum(rates) / len(rates) if rates else None,
         "regret": sum(regrets) / len(regrets) if regrets else None,
     }

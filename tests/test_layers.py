@@ -22,7 +22,8 @@ ORDER = (
         "sandbox",
         "source_text",
     ),
-    *("models", "validation", "batching", "memory", "spaces", "corpus", "tool_calls", "episode", "stepping", "page"),
+    *("models", "validation", "batching", "memory", "spaces", "corpus", "contamination", "tool_calls", "episode"),
+    *("stepping", "page"),
     *("env", "vector", "registration", "designer", "play", "streaming", "players", "calibration", "pools", "cluster"),
     *("view", "cli"),
 )

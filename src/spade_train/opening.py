@@ -6,6 +6,7 @@ import dataclasses
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
+from spade_envs.contamination import CleanCorpus
 from spade_envs.designer.designer import Designer
 from spade_envs.designer.hints import HintWriter
 from spade_envs.designer.prompts import PromptSet
@@ -15,6 +16,7 @@ from spade_envs.sandbox import IsolationLevel, Limits, Sandbox
 from spade_train.config import ConfigError, SpadeConfig
 from spade_train.curriculum import Curriculum, CurriculumConfig, PoolCurriculum, SelfPlayCurriculum
 from spade_train.cycle import CycleConfig
+from spade_train.evaluation.contamination import make_guard
 from spade_train.grounding import load_prompts, open_corpus
 from spade_train.pool_sources import load_pool
 from spade_train.ranks import sandbox_workers
@@ -49,8 +51,14 @@ def open_parts(config: SpadeConfig, tokenizer: Any, context_tokens: int) -> Part
     if config.mode == "fixed_pool":
         return _pool_parts(config, tokens, play, cycle, memory)
     sandbox = Sandbox(Limits(), max_workers=_workers(config), minimum_isolation=_isolation(config))
-    curriculum = SelfPlayCurriculum(open_corpus(config.corpus), prompts.skills, _sizes(config))
-    designer = Designer(prompts, memory, sandbox, generator=config.designer_model or config.model)
+    guard = make_guard(config.contamination, config.suites if config.evaluate_every else (), config.evaluate_limit)
+    corpus = open_corpus(config.corpus) if guard is None else CleanCorpus(open_corpus(config.corpus), guard)
+    curriculum = SelfPlayCurriculum(corpus, prompts.skills, _sizes(config))
+    designer = Designer(
+        *(prompts, memory, sandbox),
+        generator=config.designer_model or config.model,
+        refuse=None if guard is None else guard.why,
+    )
     if designer.own_hint and config.train_hints:
         raise ConfigError(
             f"train_hints: the programs of prompt set {config.prompts!r} carry their own hints, the policy writes "

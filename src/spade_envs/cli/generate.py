@@ -118,6 +118,10 @@ def generate(
     prices: Annotated[
         str | None, typer.Option(help="Of a million prompt and completion tokens, e.g. 0.15,0.60, to count the cost.")
     ] = None,
+    exclude_questions: Annotated[
+        list[Path] | None,
+        typer.Option(help="JSONL of benchmark questions (`spade eval questions`): nothing that holds one is used."),
+    ] = None,
     ray: RayOption = False,
     ray_address: RayAddressOption = None,
     ray_workers: RayWorkersOption = None,
@@ -142,6 +146,7 @@ def generate(
 
     Example: `spade generate --model nano -n 20 --memory m --seed 1`
     """
+    from spade_envs.contamination import CleanCorpus, ContaminationGuard, read_questions
     from spade_envs.corpus import Corpus
     from spade_envs.designer import Designer, PromptSet, copy_prompt_set, cut_for, preview
     from spade_envs.designer.generate import generate as run_generation
@@ -164,7 +169,10 @@ def generate(
         prompt_set = dataclasses.replace(prompt_set, document_tokens=document_tokens)
     if corpus is None and prompt_set.name != "nano":
         raise ValueError("--corpus is needed: a JSONL or Parquet file, or a folder of .txt and .md files")
-    documents = Corpus.open(corpus or "builtin:nano", field=field)
+    documents: Corpus | CleanCorpus = Corpus.open(corpus or "builtin:nano", field=field)
+    guard = ContaminationGuard(read_questions(exclude_questions)) if exclude_questions else None
+    if guard is not None:
+        documents = CleanCorpus(documents, guard)
     sampling = prompt_set.designer_sampling
     if temperature is not None:
         sampling = dataclasses.replace(sampling, temperature=temperature)
@@ -214,7 +222,7 @@ def generate(
             hinter = load(hint_model, (hint_base_url or base_url) if hint_model.startswith("openai:") else None)
         designer = Designer(
             prompt_set, store, sandbox, generator=model, max_turns=max_turns, allow=modules, licence=licence,
-            cut=cut_for(chat),
+            cut=cut_for(chat), refuse=None if guard is None else guard.why,
         )  # fmt: skip
         if ray:
             validator = validators(ray_address, ray_workers, check_isolation(isolation), designer.validation)

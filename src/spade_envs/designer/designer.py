@@ -6,7 +6,7 @@ import dataclasses
 import random
 import time
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -69,6 +69,7 @@ class Designer:
         cut: Cut = cut_estimated,
         validator: Validator | None = None,
         probes: Sequence[Probe] = (),
+        refuse: Callable[[str], str] | None = None,
     ) -> None:
         """Put the parts together.
 
@@ -85,6 +86,8 @@ class Designer:
             cut: shortens documents to a number of tokens, :func:`~spade_envs.designer.tokens.cut_for` the model.
             validator: validates elsewhere, by the same configuration; None: here, in ``sandbox``.
             probes: further probes of your own, where programs are validated here.
+            refuse: says what is wrong with a source besides ("" for nothing), before it is validated: that it holds a
+                benchmark's question, see :mod:`spade_envs.contamination`.
 
         Raises:
             ValueError: if there are probes of your own and a validator elsewhere, which does not know them.
@@ -97,6 +100,7 @@ class Designer:
         self.generator, self.allow, self.licence = generator, tuple(allow), licence
         self.cut = cut
         self.validator = validator
+        self._refuse = refuse
         self.own_hint = prompts.own_hint if own_hint is None else own_hint
         self.max_turns = prompts.max_turns if max_turns is None else max_turns
 
@@ -161,6 +165,8 @@ class Designer:
         lap("duplicate")
         if repeated:
             return dataclasses.replace(attempt, status="duplicate", cause="duplicate", reason=repeated)
+        if self._refuse is not None and (wrong := self._refuse(extracted.source)):
+            return dataclasses.replace(attempt, status="refused", cause="contaminated", reason=f"contaminated: {wrong}")
         report = self._report(extracted.source)
         if report.admitted and self._contradictions is not None:
             report = self._contradictions.check(

@@ -13,6 +13,7 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from spade_envs.contamination import CleanCorpus
 from spade_envs.corpus import Corpus
 from spade_envs.designer.attempt import Attempt
 from spade_envs.designer.attempt_log import AttemptLog
@@ -35,7 +36,7 @@ class GenerateError(RuntimeError):
 
 def generate(
     model: ChatModel,
-    corpus: Corpus | None,
+    corpus: Corpus | CleanCorpus | None,
     designer: Designer,
     memory: Memory,
     *,
@@ -143,7 +144,12 @@ def _round_size(summary: GenerateSummary, wanted: int, round_size: int, max_atte
 
 
 def _settings(
-    model: ChatModel, corpus: Corpus | None, designer: Designer, seed: int, round_size: int, sampling: Sampling
+    model: ChatModel,
+    corpus: Corpus | CleanCorpus | None,
+    designer: Designer,
+    seed: int,
+    round_size: int,
+    sampling: Sampling,
 ) -> dict[str, Any]:
     """What must be the same for a resume to come to the same set."""
     return {

@@ -8,6 +8,7 @@ import random
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from spade_envs.contamination import CleanCorpus
 from spade_envs.corpus import Corpus
 from spade_envs.designer.attempt import Attempt, DesignPrompt
 from spade_envs.designer.designer import Designer
@@ -23,7 +24,7 @@ class Round:
     """What the attempts of one round are made with."""
 
     model: ChatModel
-    corpus: Corpus | None
+    corpus: Corpus | CleanCorpus | None
     designer: Designer
     sampling: Sampling
     seed: int  # of the run
@@ -156,7 +157,7 @@ class Round:
 
 
 def preview(
-    corpus: Corpus | None,
+    corpus: Corpus | CleanCorpus | None,
     designer: Designer,
     *,
     seed: int = 0,

@@ -170,6 +170,30 @@ def table(
     _print([Result.load(path) for path in found], published, format_, as_json)
 
 
+@app.command("questions")
+def questions(
+    suite: Annotated[list[str], typer.Argument(help="Suites whose questions to write.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="JSON lines with id and text.")] = Path(
+        "questions.jsonl"
+    ),
+    data: Annotated[list[str] | None, typer.Option("--data", help="SUITE=FILE: questions from a local file.")] = None,
+    limit: Annotated[int, typer.Option(min=0, help="Of each suite; 0: all.")] = 0,
+) -> None:
+    """Write benchmark questions to a file, for `spade generate --exclude-questions` and the setting `contamination`.
+
+    Example: `spade eval questions aime-2026 gpqa-diamond -o questions.jsonl`
+    """
+    import json
+
+    from spade_train.evaluation.catalogue import SuiteOptions
+    from spade_train.evaluation.contamination import suite_questions
+
+    found = suite_questions(suite, SuiteOptions(data=_files(data or [])), limit)
+    lines = (json.dumps({"id": key, "text": text}) + "\n" for key, text in found.items())
+    output.write_text("".join(lines), encoding="utf-8")
+    out.print(f"{len(found)} questions · {shown(str(output))}")
+
+
 @app.command("curve")
 def curve(
     runs: Annotated[list[Path], typer.Argument(help="Run folders of training with evaluations on the way.")],

@@ -30,6 +30,9 @@ class LifeSettings:
     evaluate_every: int = setting(0, "evaluate on them every so many cycles; 0: never")
     evaluate_limit: int = setting(64, "questions of each suite; 0: all")
     evaluate_seed: int = setting(0, "of sampled answers; the run's own random state is not touched")
+    contamination: str = setting(
+        "auto", "refuse what holds questions of: auto (evaluate_suites), off, suites, JSONL files"
+    )
     best_metric: str | None = setting(None, "keep the adapter with the best value in best/, e.g. heldout/success")
 
     stop_on: str = setting("", "stop early when one of these collapses: validity, diversity, regret (comma-separated)")

@@ -150,7 +150,7 @@ class BfclRun:
         for path in self._files("result", "result"):
             entries = list(_lines(path))
             kept = [entry for entry in entries if not _failed(entry)]
-            if len(kept) < len(entries):
+            if len(kept) < len(path.read_text(encoding="utf-8", errors="replace").splitlines()):  # half lines too
                 path.write_text("".join(json.dumps(entry) + "\n" for entry in kept), encoding="utf-8")
 
 

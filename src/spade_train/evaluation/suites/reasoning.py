@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Mapping
 from functools import lru_cache
 from importlib.resources import files
@@ -14,6 +15,8 @@ from spade_train.evaluation.question import Question
 from spade_train.evaluation.suite import TextSuite, in_turn
 from spade_train.evaluation.suites.extraction import final_answer
 from spade_train.pool_sources.scorer import Scorer
+
+logger = logging.getLogger(__name__)
 
 FIRST_SEED = 1 << 31
 """Of the questions. Seeds of training have 31 bits at most, so no question was trained on. Some tasks take no more than
@@ -71,8 +74,10 @@ class ReasoningSuite(TextSuite):
         each = int(self.protocol.options["questions_per_task"])
         names = [
             Question(f"{task}/{index}", group=facts["category"], reference=(task, index))
+            for category in self.protocol.columns
             for index in range(each)
             for task, facts in hard_tasks().items()
+            if facts["category"] == category
         ]
         return [self._generated(name) for name in in_turn(names, limit)]
 
@@ -91,8 +96,17 @@ class ReasoningSuite(TextSuite):
 
     def _generated(self, name: Question) -> Question:
         task, index = name.reference
-        entry = self._dataset(task)[index]
+        entry = self._entry(task, index)
         return Question(name.id, self.messages(entry["question"]), name.group, (task, entry))
+
+    def _entry(self, task: str, index: int) -> Any:
+        """The question of this index; where the task finds none (it may search in vain), one of a later index."""
+        for place in range(index, _STRIDE, int(self.protocol.options["questions_per_task"])):
+            try:
+                return self._dataset(task)[place]
+            except ValueError as error:
+                logger.info("reasoning-gym %s, question %d: %s", task, place, error)
+        raise EvaluationError(f"reasoning-gym finds no question for the task {task}")
 
     def _dataset(self, task: str) -> Any:
         if task not in self._datasets:

@@ -33,6 +33,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import torch
 
+from spade_envs.designer.designer import Designer
 from spade_envs.play import PlayConfig, PlayTask, start_episodes
 from spade_envs.sandbox import Sandbox
 from spade_train.config import SpadeConfig
@@ -43,6 +44,7 @@ from spade_train.engines.kv import SlotCache
 from spade_train.quickstart import TRAINING
 from spade_train.recipe import Training, build_trainer
 from spade_train.rows import Row
+from spade_train.tokens import ChatTokens
 from spade_train.trl_adapter import TrlSampler
 
 BARS = {"ours": 0.05, "ratio": 1.5}
@@ -132,19 +134,16 @@ def overhead(steps: int) -> float:
     meter = Meter()
     with tempfile.TemporaryDirectory() as folder, nano_training(f"{folder}/run", steps) as training:
         trainer, session = training.trainer, training.session
-        rollout = session.rollout
         meter.wrap(SlotCache, "forward", "model: forward pass of sampling")
         meter.wrap(Draw, "draw", "model: drawing tokens")
         meter.wrap(trainer, "rollout_func", "ours: the rest of the cycle (engine, rows, curriculum)")
-        meter.wrap(rollout, "_admit", "ours: validating designs")
-        meter.wrap(rollout, "_open", "ours: opening programs")
-        meter.wrap(rollout, "_ask", "ours: prompts of the designer")
-        meter.wrap(rollout.tokens, "decode", "ours: tokenizer")
-        meter.wrap(rollout.tokens, "observation", "ours: tokenizer")
-        meter.wrap(rollout.tokens, "prompt", "ours: tokenizer")
-        meter.wrap(session.sandbox, "run_many", "ours: sandbox, this side")
-        meter.wrap(session, "reward", "ours: advantages")
-        trainer.reward_funcs[0] = session.reward
+        meter.wrap(Designer, "admit", "ours: validating designs")
+        meter.wrap(Designer, "prompt", "ours: prompts of the designer")
+        for name in ("decode", "observation", "prompt"):
+            meter.wrap(ChatTokens, name, "ours: tokenizer")
+        meter.wrap(Sandbox, "open", "ours: opening programs")
+        meter.wrap(Sandbox, "run_many", "ours: sandbox, this side")
+        meter.wrap(type(session.reward), "__call__", "ours: advantages")
         for callback in session.callbacks():
             known = [one for one in trainer.callback_handler.callbacks if type(one) is type(callback)]
             for one in known:

@@ -15,7 +15,9 @@ Severity = Literal["warning", "critical"]
 Line = Mapping[str, Any]
 
 WINDOW = 5
-"""Cycles over which most alarms look, and the fewest that they need."""
+"""Values over which most alarms look, and the fewest that they need."""
+
+_RECENT = 16  # cycles between two values of a metric, at most
 
 
 class History:
@@ -29,9 +31,13 @@ class History:
         return [float(line[name]) for line in self.lines if name in line]
 
     def last(self, name: str, count: int = WINDOW) -> list[float]:
-        """Return the latest ``count`` values; [] if there are fewer, or the latest is of long ago."""
-        recent = self.lines[-4 * count :]
-        values = [float(line[name]) for line in recent if name in line]
+        """Return the latest ``count`` values; [] if there are fewer, or the latest is of long ago.
+
+        Not every line has every metric: programs may be written only once in several cycles.
+        """
+        if not any(name in line for line in self.lines[-_RECENT:]):
+            return []
+        values = [float(line[name]) for line in self.lines[-_RECENT * count :] if name in line]
         return values[-count:] if len(values) >= count else []
 
     def mean(self, name: str, count: int = WINDOW) -> float | None:
@@ -41,7 +47,9 @@ class History:
 
     def share(self, names: Sequence[str], total: str, count: int = WINDOW) -> float | None:
         """Return what part of all metrics that begin with ``total`` ``names`` are, over ``count`` lines."""
-        lines = [line for line in self.lines[-4 * count :] if any(name.startswith(total) for name in line)][-count:]
+        lines = [line for line in self.lines[-_RECENT * count :] if any(name.startswith(total) for name in line)][
+            -count:
+        ]
         if len(lines) < count:
             return None
         everything = sum(float(v) for line in lines for name, v in line.items() if name.startswith(total))

@@ -37,6 +37,8 @@ def cycle_metrics(cycle: Cycle, *, design_tokens: int = 0) -> dict[str, float]:
     hinted = [episode for one in cycle.played for episode in one.hinted]
     metrics |= _episode_metrics(plain) | _sandbox_metrics(plain + hinted)
     metrics["tokens/designer"] = sum(one.row.tokens for one in cycle.written)
+    if cycle.hints:
+        metrics["tokens/hint"] = sum(one.row.tokens for one in cycle.hints)
     metrics["tokens/agent"] = sum(episode.tokens for episode in plain)
     metrics["tokens/hinted"] = sum(episode.tokens for episode in hinted)
     return {name: float(value) for name, value in metrics.items()}

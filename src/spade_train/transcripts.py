@@ -15,7 +15,7 @@ Decode = Callable[[Sequence[int]], str]
 
 
 def cycle_records(cycle: Cycle, *, step: int, rank: int, decode: Decode, ids: bool = False) -> Iterator[dict[str, Any]]:
-    """Yield one JSON-safe record for each program, each episode, and each program of an earlier step that was trained.
+    """Yield one JSON-safe record for each program, hint and episode, and each program of an earlier step that was paid.
 
     Args:
         cycle: what happened.
@@ -35,9 +35,15 @@ def cycle_records(cycle: Cycle, *, step: int, rank: int, decode: Decode, ids: bo
             prompts[asked] = decode(asked)
         update = _update(one.row if id(one.row) in trained else None, ids)
         yield {**place, "type": "design", **_design(one, prompts[asked]), **update}
-    for row in cycle.rows:
-        if row.role == "designer" and id(row) not in written:  # written in an earlier step
-            yield {**place, "type": "late_design", "group": row.group, "reward": row.reward, **_update(row, ids)}
+    for one in cycle.paid:
+        if id(one.row) not in written:  # written in an earlier step
+            update = _update(one.row if id(one.row) in trained else None, ids)
+            yield {**place, "type": "late_design", **_paid(one), **update}
+    for hint in cycle.hints:
+        row = hint.row
+        told = {"role": "hint", "group": row.group, "id": hint.played.record.id, "reward": row.reward}
+        said = {"prompt": decode(row.prompt_ids), "reply": decode(row.completion_ids), "tokens": row.tokens}
+        yield {**place, "type": "hint", **told, **said, **_update(row if id(row) in trained else None, ids)}
     for played in cycle.played:
         for hinted, episodes in ((False, played.plain), (True, played.hinted)):
             for number, episode in enumerate(episodes):
@@ -82,8 +88,7 @@ def _design(one: Written, prompt: str) -> dict[str, Any]:
     attempt, record = one.attempt, one.attempt.record
     played = one.played.record if one.played is not None else record
     return {
-        "role": "designer",
-        "group": one.row.group,
+        **_paid(one),
         "skill": attempt.skill,
         "document": record.document_id if record else attempt.document_id,
         "status": str(attempt.status),
@@ -95,6 +100,15 @@ def _design(one: Written, prompt: str) -> dict[str, Any]:
         "source": attempt.source,
         "prompt": prompt,
         "reply": attempt.raw,
+    }
+
+
+def _paid(one: Written) -> dict[str, Any]:
+    """What a program earned; reward and returns are not known before its window has ended."""
+    return {
+        "role": "designer",
+        "group": one.row.group,
+        "id": one.environment,
         "reward": one.row.reward,
         "plain": list(one.outcome.plain),
         "hinted": list(one.outcome.hinted),

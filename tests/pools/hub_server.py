@@ -1,4 +1,4 @@
-"""A local HTTP server that stands for the Hub: as much of its API as pushing and fetching a dataset needs."""
+"""A local HTTP server that stands for the Hub: what pushing and fetching a dataset, and pushing a model, need."""
 
 from __future__ import annotations
 
@@ -16,11 +16,12 @@ TOKEN = "hf_" + "x" * 34
 
 
 class FakeHub(ThreadingHTTPServer):
-    """Datasets in memory. ``requests`` holds (method, path, authorisation)."""
+    """Datasets and models in memory. ``requests`` holds (method, path, authorisation)."""
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
         self.datasets: dict[str, dict[str, bytes]] = {}
+        self.models: dict[str, dict[str, bytes]] = {}
         self.private: dict[str, bool] = {}
         self.commits: list[str] = []
         self.requests: list[tuple[str, str, str]] = []
@@ -40,9 +41,9 @@ class _Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         self._note()
         parts = self._parts()
-        if parts[:2] == ["api", "datasets"] and len(parts) >= 4:
+        if parts[:1] == ["api"] and parts[1:2] in (["datasets"], ["models"]) and len(parts) >= 4:
             repo = "/".join(parts[2:4])
-            if (files := self._files(repo)) is None:
+            if (files := self._files(repo, self._stored(parts[1]))) is None:
                 return
             if len(parts) > 4 and parts[4] == "tree":
                 self._json([{"type": "file", "oid": _oid(data), "size": len(data), "path": name}
@@ -66,18 +67,20 @@ class _Handler(BaseHTTPRequestHandler):
         elif parts == ["api", "repos", "create"]:
             values = json.loads(content)
             repo = f"{values.get('organization')}/{values['name']}"
-            if repo in self.server.datasets:
-                self._json({"error": "there already", "url": f"{self.server.address}/datasets/{repo}"}, 409)
+            kind = "datasets" if values.get("type") == "dataset" else "models"
+            url = f"{self.server.address}/{'datasets/' * (kind == 'datasets')}{repo}"
+            if repo in self._stored(kind):
+                self._json({"error": "there already", "url": url}, 409)
                 return
             private = values.get("visibility") == "private" or bool(values.get("private"))
-            self.server.datasets[repo], self.server.private[repo] = {}, private
-            self._json({"url": f"{self.server.address}/datasets/{repo}", "name": repo})
+            self._stored(kind)[repo], self.server.private[repo] = {}, private
+            self._json({"url": url, "name": repo})
         elif parts[4:5] == ["preupload"]:
             files = json.loads(content)["files"]
             self._json({"files": [{"path": one["path"], "uploadMode": "regular", "shouldIgnore": False}
                                   for one in files]})  # fmt: skip
         elif parts[4:5] == ["commit"]:
-            stored = self.server.datasets["/".join(parts[2:4])]
+            stored = self._stored(parts[1])["/".join(parts[2:4])]
             for line in content.splitlines():
                 entry = json.loads(line)
                 if entry["key"] == "header":
@@ -86,7 +89,7 @@ class _Handler(BaseHTTPRequestHandler):
                     stored[entry["value"]["path"]] = base64.b64decode(entry["value"]["content"])
                 elif entry["key"] == "deletedFile":
                     del stored[entry["value"]["path"]]
-            place = f"{self.server.address}/datasets/{'/'.join(parts[2:4])}"
+            place = f"{self.server.address}/{parts[1]}/{'/'.join(parts[2:4])}"
             self._json({"commitUrl": f"{place}/commit/{'b' * 40}", "commitOid": "b" * 40})
         else:
             self._json({}, 200)
@@ -95,7 +98,7 @@ class _Handler(BaseHTTPRequestHandler):
         if parts[:1] != ["datasets"] or "resolve" not in parts:
             self._json({}, 404)
             return
-        if (files := self._files("/".join(parts[1:3]))) is None:
+        if (files := self._files("/".join(parts[1:3]), self.server.datasets)) is None:
             return
         data = files.get("/".join(parts[5:]))
         if data is None:
@@ -112,8 +115,8 @@ class _Handler(BaseHTTPRequestHandler):
         if body:
             self.wfile.write(data)
 
-    def _files(self, repo: str) -> dict[str, bytes] | None:
-        files = self.server.datasets.get(repo)
+    def _files(self, repo: str, stored: dict[str, dict[str, bytes]]) -> dict[str, bytes] | None:
+        files = stored.get(repo)
         hidden = self.server.private.get(repo) and self.headers.get("Authorization") != f"Bearer {TOKEN}"
         if files is None or hidden:
             self.send_response(401 if hidden else 404)
@@ -122,6 +125,9 @@ class _Handler(BaseHTTPRequestHandler):
             self.end_headers()
             return None
         return files
+
+    def _stored(self, kind: str) -> dict[str, dict[str, bytes]]:
+        return self.server.models if kind == "models" else self.server.datasets
 
     def _parts(self) -> list[str]:
         return [unquote(part) for part in urlsplit(self.path).path.strip("/").split("/")]

@@ -20,6 +20,7 @@ pytest.importorskip("huggingface_hub")
 def server(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[FakeHub]:
     monkeypatch.setenv("HF_TOKEN", TOKEN)
     monkeypatch.setenv("HF_HOME", str(tmp_path / "hf"))
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)  # as another test may have left it
     with serving() as running:
         yield running
 

@@ -22,3 +22,13 @@ def tokenizer() -> Any:
     from tiny import tiny_tokenizer
 
     return tiny_tokenizer()
+
+
+@pytest.fixture(scope="session")
+def finished_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a tiny run of four steps that nobody disturbed: checkpoints 2 and 4. Not to be written to."""
+    from tinyrun import tiny_run
+
+    folder = tmp_path_factory.mktemp("finished") / "run"
+    tiny_run(folder, 4)
+    return folder

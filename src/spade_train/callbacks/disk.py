@@ -11,7 +11,7 @@ from pathlib import Path
 from spade_train.callbacks.checkpoints import last_checkpoint
 
 _NUMBERS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-_WORDS = ("no space left", "disk is full", "disk quota", "file too large", "file write failed", "pytorchstreamwriter")
+_WORDS = ("no space left", "disk is full", "disk quota", "file too large", "file write failed", "inline_container")
 """As OSError, SQLite, safetensors and torch.save say it."""
 
 

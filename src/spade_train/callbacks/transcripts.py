@@ -112,7 +112,7 @@ def read_parts(folder: str | Path) -> Any:
 def _row(record: Mapping[str, Any]) -> dict[str, Any]:
     """A record as a row: texts that no UTF-8 file can hold are escaped, the list of hinted returns has its own name."""
     row = dict(record)
-    if row["type"] == "design":
+    if row["type"] in ("design", "late_design"):
         row["hinted_returns"], row["hinted"] = row["hinted"], None
     return {name: _encodable(value) for name, value in row.items()}
 

@@ -110,44 +110,43 @@ def test_turns_are_read_off_messages_where_there_are_no_steps():
         EpisodeLine.of({"type": "design"})
 
 
-def test_parts_say_which_tokens_were_trained(run):
+COLUMNS = ("type", "id", "hinted", "number", "seed", "advantage", "mask_runs", "prompt", "reply", "source", "turns",
+           "return", "stop", "messages", "rewards")  # fmt: skip
+MESSAGES = [{"role": "user", "content": "What?"}, {"role": "assistant", "content": "That."}]
+
+
+def write_part(run, step, rows, rank=0):
     pa = pytest.importorskip("pyarrow")
     from pyarrow import parquet
 
+    (run / "transcripts").mkdir(exist_ok=True)
+    table = pa.Table.from_pylist([dict.fromkeys(COLUMNS) | row for row in rows])
+    parquet.write_table(table, run / "transcripts" / f"step-{step:06d}-rank-{rank}.parquet")
+
+
+def episode_row(key, number, **more):
+    ends = {"turns": 1, "return": 0.25, "stop": "terminated", "messages": MESSAGES, "rewards": [0.25]}
+    return {"type": "episode", "id": key, "hinted": False, "number": number, "seed": 7, **ends, **more}
+
+
+def test_parts_say_which_tokens_were_trained(run):
+    source = "class AEnv: pass"
+    design = {"type": "design", "id": "", "source": source, "prompt": "Write.", "mask_runs": [5]}
+    write_part(run, 1, [episode_row("k", 1, mask_runs=[9]), episode_row("k", 0, mask_runs=[3, 2, 4]), design])
     line = episode_line(1, "k", hinted=False)
-    columns = {"type": "episode", "id": "k", "group": "k", "hinted": False, "number": 0, "seed": 7, "advantage": 0.7}
-    design = {"type": "design", "id": "", "group": "g", "source": "class AEnv: pass", "prompt": "Write.", "reply": "Ok"}
-    rows = [
-        {**columns, "number": 1, "mask_runs": [9]},
-        {**columns, "mask_runs": [3, 2, 4]},
-        {**design, "mask_runs": [5]},
-    ]
-    names = {name for row in rows for name in row}
-    (run / "transcripts").mkdir()
-    table = pa.Table.from_pylist([{name: row.get(name) for name in sorted(names)} for row in rows])
-    parquet.write_table(table, run / "transcripts" / "step-000001-rank-0.parquet")
     assert token_runs(details(run, line)) == ([3, 4], [2])
-    found = details(run, {"step": 1, "rank": 0, "type": "design", "id": "", "source": "class AEnv: pass"})
+    found = details(run, {"step": 1, "rank": 0, "type": "design", "id": "", "source": source})
     assert found["prompt"] == "Write."
     assert details(run, {**line, "step": 2}) == {}
     (run / "transcripts" / "step-000002-rank-0.parquet").write_bytes(b"PAR1 broken")
     assert details(run, {**line, "step": 2}) == {}
+    assert details(run, {**line, "step": -1, "rank": "../../x"}) == {}
 
 
 def test_tokens_and_prompts_stand_on_the_pages(run, view, browser):
-    pa = pytest.importorskip("pyarrow")
-    from pyarrow import parquet
-
-    boxed = record(BOXED).id
-    wanted = dict.fromkeys(("type", "id", "group", "hinted", "number", "seed", "advantage", "mask_runs", "prompt",
-                            "reply", "source"))  # fmt: skip
     source = "class Design0Env(TextEnv):\n    number = 0\n"
-    rows = [
-        wanted | {"type": "episode", "id": boxed, "hinted": False, "number": 0, "seed": 7, "mask_runs": [3, 2, 4]},
-        wanted | {"type": "design", "id": f"{1:064d}", "source": source, "prompt": "Write it.", "mask_runs": [12]},
-    ]
-    (run / "transcripts").mkdir()
-    parquet.write_table(pa.Table.from_pylist(rows), run / "transcripts" / "step-000001-rank-0.parquet")
+    design = {"type": "design", "id": f"{1:064d}", "source": source, "prompt": "Write it.", "mask_runs": [12]}
+    write_part(run, 1, [episode_row(record(BOXED).id, 0, mask_runs=[3, 2, 4]), design])
     view.runs[0].transcripts.update()
     text = page(browser, f"/replay/run-0/{view.runs[0].transcripts.episodes[0].place}")
     assert "7 tokens; 2 given between them were not" in text
@@ -155,6 +154,30 @@ def test_tokens_and_prompts_stand_on_the_pages(run, view, browser):
     text = page(browser, f"/run/0/design/{view.runs[0].transcripts.designs[0].place}")
     assert "Write it." in text
     assert "the 12 tokens that were trained" in text
+
+
+def test_episodes_that_only_a_part_holds_are_replayed(run, browser):
+    write_part(run, 1, [episode_row("k", 0), episode_row("k", 1, mask_runs=[4], advantage=-0.5)])
+    write_part(run, 1, [episode_row("m", 2, hinted=True)], rank=1)
+    text = page(browser, "/run/0/step/1")
+    assert "/replay-part/0/1/0/1" in text
+    assert "/replay-part/0/1/0/0" not in text  # the lines have the first ones
+    assert "/replay-part/0/1/1/0" in text
+    text = page(browser, "/replay-part/0/1/0/1")
+    assert "That." in text
+    assert "advantage −0.500" in text
+    assert "4 tokens trained" in text
+    for path in ("/replay-part/0/1/0/2", "/replay-part/0/3/0/0", "/replay-part/4/1/0/0"):
+        page(browser, path, 404)
+
+
+def test_causes_and_ends_are_drawn_by_what_there_is(run, browser):
+    write_lines(run / "metrics.jsonl", [{"step": 13, "refused/leak": 4, "refused/<b>": 1, "stop/terminated": 9}])
+    text = page(browser, "/run/0")
+    figure = re.search(r"<figcaption>Causes of refusal.*?</figure>", text, re.DOTALL)[0]
+    assert figure.index("leak") < figure.index("&lt;b&gt;")
+    assert "<figcaption>Ends of episodes" in text
+    assert "Tokens sampled in a second" not in text
 
 
 def test_the_report_is_one_file(run, tmp_path):

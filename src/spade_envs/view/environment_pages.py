@@ -19,6 +19,7 @@ from spade_envs.record import EnvironmentRecord, PlayStatistics
 from spade_envs.sandbox.types import ProgramError, SandboxError
 from spade_envs.view.pages import Pages, form, go, whole
 from spade_envs.view.parts import details, token_runs
+from spade_envs.view.parts import episode as part_episode
 from spade_envs.view.source_html import highlighted
 from spade_envs.view.tool_forms import FormError, action, forms
 from spade_envs.view.transcript_lines import EpisodeLine
@@ -45,6 +46,7 @@ class EnvironmentPages(Pages):
             Route("/play/{game}", self.play),
             Route("/play/{game}", self.reply, methods=["POST"]),
             Route("/replay/{source}/{place:int}", self.replay),
+            Route("/replay-part/{number:int}/{step:int}/{rank:int}/{row:int}", self.replay_part),
         ]
 
     def environment(self, request: Request) -> Response:
@@ -105,21 +107,30 @@ class EnvironmentPages(Pages):
 
     def replay(self, request: Request) -> Response:
         """A stored episode, turn by turn."""
-        name = request.path_params["source"]
-        title, transcripts = self.view.source(name)
+        title, transcripts = self.view.source(request.path_params["source"])
         line = transcripts.read(request.path_params["place"])
+        return self._replay(request, title, line, details(transcripts.path.parent, line))
+
+    def replay_part(self, request: Request) -> Response:
+        """A stored episode of a Parquet part."""
+        run = self.view.run(request.path_params["number"])
+        step, rank, row = (request.path_params[name] for name in ("step", "rank", "row"))
+        line = part_episode(run.folder, step, rank, row)
+        return self._replay(request, run.name, line, line)
+
+    def _replay(self, request: Request, source: str, line: dict[str, Any], more: dict[str, Any]) -> Response:
         episode = EpisodeLine.of(line)
         last = len(episode.turns)
         at = min(max(0, whole(request.query_params.get("turn"), last)), last)
         record = None
         if self.view.has_memory and episode.key in self.view.memory:
             record = self.view.memory.get(episode.key)
-        sampled, given = token_runs(details(transcripts.path.parent, line))
+        sampled, given = token_runs(more)
         return self.page(
             request,
             "replay.html.jinja",
             title="Replay",
-            source=title,
+            source=source,
             episode=episode,
             at=at,
             record=record,

@@ -172,10 +172,12 @@ class Run:
                 file.update()
 
     def series(self, key: str) -> list[tuple[float, float]]:
-        """Return (step, value) of a metric."""
-        return [(line["step"], line[key]) for line in self.metrics if isinstance(line.get(key), int | float)]
+        """Return (step, value) of a metric; "tokens a second" is what was sampled in the time of a step."""
+        if key == "tokens a second":
+            return [(line["step"], speed) for line in self.metrics if (speed := _speed(line)) is not None]
+        return [(line["step"], real(line[key])) for line in self.metrics if isinstance(line.get(key), int | float)]
 
-    def keys(self) -> list[str]:
+    def metric_names(self) -> list[str]:
         """Return the names of all metrics, sorted."""
         names: set[str] = set()
         for line in self.metrics:
@@ -188,6 +190,12 @@ class Run:
 
     def _take_alarm(self, place: int, line: Mapping[str, Any]) -> None:
         self.alarms.append(dict(line))
+
+
+def _speed(line: Mapping[str, Any]) -> float | None:
+    seconds = real(line.get("step_time"))
+    tokens = sum(real(value) for name, value in line.items() if name.startswith("tokens/"))
+    return tokens / seconds if seconds > 0 and tokens > 0 else None
 
 
 def is_run(folder: Path) -> bool:

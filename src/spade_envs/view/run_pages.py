@@ -10,6 +10,7 @@ from starlette.routing import Route
 
 from spade_envs.view.pages import Pages, go, whole
 from spade_envs.view.parts import details, token_runs
+from spade_envs.view.parts import episodes as more_episodes
 from spade_envs.view.run_files import Run
 from spade_envs.view.run_panels import every_metric, newest, sections
 from spade_envs.view.source_html import highlighted
@@ -93,6 +94,7 @@ class RunPages(Pages):
             groups=grouped(designs),
             left_out=max(0, len(places) - _DESIGNS),
             episodes=[one for one in run.transcripts.episodes if one.step == step][:_EPISODES],
+            more_episodes=more_episodes(run.folder, step, _EPISODES),
         )
 
     def design(self, request: Request) -> Response:

@@ -23,6 +23,7 @@ class Panel(NamedTuple):
 
 
 SHARE = (0.0, 1.0)
+_MOST_CURVES = 6  # of a panel that draws all metrics of a kind
 SECTIONS: tuple[tuple[str, tuple[Panel, ...]], ...] = (
     (
         "Designer",
@@ -54,6 +55,21 @@ SECTIONS: tuple[tuple[str, tuple[Panel, ...]], ...] = (
                 (("diversity/designs", "programs of a cycle"), ("diversity/memory", "memory")),
                 SHARE,
             ),
+            Panel(
+                "Bands of new environments",
+                (
+                    ("environment/hopeless", "hopeless"),
+                    ("environment/learnable", "learnable"),
+                    ("environment/mastered", "mastered"),
+                ),
+                SHARE,
+            ),
+            Panel("Causes of refusal (programs)", (("refused/*", ""),)),
+            Panel(
+                "Hints",
+                (("hint/answer", "hold the answer"), ("hint/refused", "refused"), ("hint/repeated", "repeated")),
+                SHARE,
+            ),
             Panel("Length of programs", (("design/tokens", "tokens"),)),
             Panel("Spread of advantages", (("advantage/designer_std", "standard deviation"),), (0.0, 1.0)),
         ),
@@ -69,6 +85,7 @@ SECTIONS: tuple[tuple[str, tuple[Panel, ...]], ...] = (
                 (0.2, 0.8),
             ),
             Panel("Held-out success", (("heldout/success", "success"),), SHARE),
+            Panel("Ends of episodes", (("stop/*", ""),)),
             Panel("Turns of an episode", (("episode/turns", "turns"),)),
             Panel("Length of an episode", (("episode/tokens", "tokens"),)),
             Panel(
@@ -101,6 +118,12 @@ SECTIONS: tuple[tuple[str, tuple[Panel, ...]], ...] = (
                     ("seconds/play", "play"),
                     ("seconds/update", "update"),
                 ),
+            ),
+            Panel("Tokens sampled in a second", (("tokens a second", "of a step's time"),)),
+            Panel(
+                "Episodes lost in the sandbox",
+                (("sandbox/died", "died"), ("sandbox/timeout", "too slow"), ("sandbox/quarantined", "quarantined")),
+                SHARE,
             ),
             Panel(
                 "Tokens sampled",
@@ -135,7 +158,7 @@ def every_metric(run: Run) -> list[Drawn]:
     """Return one small plot for each metric of a run."""
     return [
         Drawn(shown(key, 80), line_plot(shown(key, 80), [Line(key, run.series(key))]), Markup(""))
-        for key in run.keys()[:300]
+        for key in run.metric_names()[:300]
     ]
 
 
@@ -158,7 +181,7 @@ def quarters(run: Run) -> list[tuple[str, float, float]]:
     found = []
     for section, panels in SECTIONS:
         for panel in panels:
-            for key, label in panel.curves:
+            for key, label in _curves(panel, [run]):
                 values = [value for _, value in run.series(key)]
                 width = max(1, len(values) // 4)
                 if values:
@@ -167,11 +190,26 @@ def quarters(run: Run) -> list[tuple[str, float, float]]:
     return found
 
 
+def _curves(panel: Panel, runs: Sequence[Run]) -> list[tuple[str, str]]:
+    """The curves of a panel; a name that ends in a star stands for the metrics with that beginning, largest first."""
+    found = []
+    for key, label in panel.curves:
+        start = key.removesuffix("*")
+        if start == key:
+            found.append((key, label))
+            continue
+        names = {name for run in runs for name in run.metric_names() if name.startswith(start)}
+        sums = {name: sum(value for run in runs for _, value in run.series(name)) for name in names}
+        largest = sorted(names, key=lambda name: (-sums[name], name))[:_MOST_CURVES]
+        found += [(name, shown(name.removeprefix(start), 40)) for name in largest]
+    return found
+
+
 def _drawn(panel: Panel, runs: Sequence[Run]) -> Drawn | None:
     lines = [
         Line(label if len(runs) < 2 else f"{label}, {run.name}", points, style, dashed=which > 0)
         for which, run in enumerate(runs)
-        for style, (key, label) in enumerate(panel.curves)
+        for style, (key, label) in enumerate(_curves(panel, runs))
         if (points := run.series(key))
     ]
     if not lines:

@@ -53,8 +53,9 @@ class Bar:
 class _Frame:
     """Where values lie in the picture."""
 
-    def __init__(self, x: Range, y: Range, height: int = HEIGHT) -> None:
-        self.x, self.y, self.height = _widened(x), _widened(y), height
+    def __init__(self, x: Range, y: Range, height: int = HEIGHT, *, least: float = 0.0) -> None:
+        """``least`` is the smallest distance of marks on the horizontal axis."""
+        self.x, self.y, self.height, self.least = _widened(x), _widened(y), height, least
 
     def px(self, value: float) -> float:
         return round(_LEFT + (value - self.x[0]) / (self.x[1] - self.x[0]) * (WIDTH - _LEFT - _RIGHT), 1)
@@ -69,7 +70,7 @@ class _Frame:
             y = self.py(value)
             yield f'<line class="grid" x1="{_LEFT}" x2="{right}" y1="{y}" y2="{y}"/>'
             yield f'<text class="tick" text-anchor="end" x="{_LEFT - 5}" y="{y + 3.5}">{_tick(value)}</text>'
-        for value in ticks(*self.x, 6):
+        for value in ticks(*self.x, 6, self.least):
             x = self.px(value)
             yield f'<text class="tick" text-anchor="middle" x="{x}" y="{bottom + 14}">{_tick(value)}</text>'
         yield f'<line class="axis" x1="{_LEFT}" x2="{right}" y1="{bottom}" y2="{bottom}"/>'
@@ -102,7 +103,7 @@ def line_plot(
         return Markup('<p class="empty">nothing to draw yet</p>')
     xs = [x for line in drawn for x, _ in line.points]
     ys = [y for line in drawn for _, y in line.points] + list(y_range or ())
-    frame = _Frame((min(xs), max(xs)), (min(ys), max(ys)))
+    frame = _Frame((min(xs), max(xs)), (min(ys), max(ys)), least=1.0)  # steps are whole
     parts = [frame.band(*band, vertical=False)] if band else []
     parts += frame.axes(x_label)
     for line in drawn:
@@ -170,10 +171,11 @@ def stacked_bars(name: str, bars: Sequence[Bar], *, row: int = 24) -> Markup:
     return _picture(name, parts, 8 + row * max(1, len(bars)), interactive=True)
 
 
-def ticks(low: float, high: float, most: int) -> list[float]:
-    """Return up to ``most`` round values from ``low`` to ``high``."""
+def ticks(low: float, high: float, most: int, least: float = 0.0) -> list[float]:
+    """Return up to ``most`` round values from ``low`` to ``high``, at least ``least`` apart."""
     step = 10.0 ** math.floor(math.log10((high - low) / most))
     step *= next(factor for factor in (1, 2, 5, 10, 20) if (high - low) / (step * factor) <= most)
+    step = max(step, least)
     first = math.ceil(low / step - 1e-9)
     return [index * step for index in range(first, math.floor(high / step + 1e-9) + 1)]
 

@@ -36,7 +36,9 @@ class LiveLLM:
         self._random = torch.Generator().manual_seed(0)
         runner = SimpleNamespace(model=SimpleNamespace(load_weights=self._load_weights))
         executor = SimpleNamespace(driver_worker=SimpleNamespace(model_runner=runner))
+        lora = SimpleNamespace(**arguments) if arguments.get("enable_lora") else None
         self.llm_engine = SimpleNamespace(
+            vllm_config=SimpleNamespace(lora_config=lora),
             model_config=SimpleNamespace(max_model_len=max_model_len),
             model_executor=executor,
             add_lora=self._add_lora,

@@ -69,8 +69,12 @@ class FakeLLM:
         self.arguments = arguments
         self.asked: list[Any] = []
         self.adapters: dict[int, Any] = {}
+        lora = SimpleNamespace(**arguments) if arguments.get("enable_lora") else None
         self.llm_engine = SimpleNamespace(
-            add_lora=self._add, remove_lora=self.adapters.pop, add_request=self._add_request
+            vllm_config=SimpleNamespace(lora_config=lora),
+            add_lora=self._add,
+            remove_lora=self.adapters.pop,
+            add_request=self._add_request,
         )
 
     def _add(self, request: Any) -> bool:
@@ -113,7 +117,7 @@ def _generation(policy: Any, mode: str = "colocate", **fields: Any) -> Any:
     generation._dist = SimpleNamespace(
         is_fsdp=False, is_zero3=False, fsdp_version=None, gather_params=lambda _: contextlib.nullcontext()
     )
-    generation.server_base_url = "http://vllm"
+    generation.server_base_url, generation.llm = "http://vllm", FakeLLM()
     for name, value in fields.items():
         setattr(generation, name, value)
     return generation
@@ -208,7 +212,7 @@ def test_experts_are_sent_one_by_one() -> None:
 
 def test_sleeping_engines_get_everything(vllm: None) -> None:
     policy = with_adapter(family_model("qwen3"))
-    generation = _generation(policy, enable_sleep_mode=True, llm=FakeLLM())
+    generation = _generation(policy, enable_sleep_mode=True)
     assert install_sync(_trainer(generation), wanted="auto", folder="unused") == "merge"
     assert "lm_head.weight" in dict(generation._iter_named_params())
     with pytest.raises(SyncError, match="lora_sync: adapter"), adapter_off(_trainer(generation)):
@@ -308,6 +312,10 @@ def test_engine_in_this_process(vllm: None, tmp_path: Path) -> None:
     assert llm.asked[-1].lora_int_id == 3
     with adapter_engine(wanted="merge", r=4, colocated=True, sleeps=False):
         assert vllm_generation.LLM is FakeLLM
+    plain = _trainer(_generation(policy))
+    assert install_sync(plain, wanted="auto", folder=tmp_path) == "merge"
+    with pytest.raises(SyncError, match="without enable_lora"):
+        install_sync(plain, wanted="adapter", folder=tmp_path)
 
 
 @pytest.mark.parametrize(

@@ -66,14 +66,13 @@ def adapter_engine(*, wanted: str, r: int, colocated: bool, sleeps: bool) -> Ite
         vllm_generation.LLM = original
 
 
-def install_sync(trainer: Any, *, wanted: str, folder: str | Path, servable: bool = True) -> str:
+def install_sync(trainer: Any, *, wanted: str, folder: str | Path) -> str:
     """Replace TRL's weight synchronisation of a trainer by an exact one.
 
     Args:
         trainer: a ``trl.GRPOTrainer`` whose model is a ``peft.PeftModel``.
         wanted: ``auto``, ``adapter`` or ``merge``.
         folder: where adapters for the engine are written; a server must see it under the same path.
-        servable: whether an engine in this process was started by :func:`adapter_engine`.
 
     Returns:
         ``adapter``, ``merge``, or ``none`` without vLLM.
@@ -91,7 +90,7 @@ def install_sync(trainer: Any, *, wanted: str, folder: str | Path, servable: boo
 
     def choose() -> tuple[str, str]:
         settings = lora_settings(generation.model)
-        serves, why = servable and not sleeps, "the engine sleeps between steps and drops its weights" * sleeps
+        serves, why = _serves(generation)
         if server is not None and wanted != "merge":
             serves, why = server.serves_adapters(int(settings["r"])), "the server was started without --enable-lora"
         return choose_sync(wanted, settings, engine_serves=serves, why_not=why), uuid.uuid4().hex[:8]
@@ -215,6 +214,16 @@ def parameter_gather(accelerator: Any) -> Gather | None:
             "adapters are not trained under FSDP 1 here: set fsdp_version: 2 in the accelerate configuration"
         )
     return backend.gather_params if backend.is_zero3 else None
+
+
+def _serves(generation: Any) -> tuple[bool, str]:
+    """Return whether the engine in this process serves adapters, and what to say if not."""
+    if generation.mode != "colocate":
+        return False, ""
+    if generation.enable_sleep_mode:
+        return False, "the engine sleeps between steps and drops its weights"
+    settings = getattr(generation.llm.llm_engine, "vllm_config", None)
+    return getattr(settings, "lora_config", None) is not None, "the engine was started without enable_lora"
 
 
 def _url(generation: Any) -> str:

@@ -15,6 +15,7 @@ from spade_envs.memory import Memory
 from spade_envs.play import PlayConfig, PlayTask, StopReason, advance_episodes, start_episodes
 from spade_envs.pools import PoolError, export_memory
 from spade_envs.sandbox import Operation, Sandbox, SandboxError
+from spade_envs.validation import validate
 from spade_train.curriculum import PoolCurriculum
 from spade_train.cycle import CycleConfig
 from spade_train.pool_sources import Scorer, TrustedProgram, load_pool
@@ -211,3 +212,15 @@ def test_a_cycle_on_procedural_environments(tokenizer: Any) -> None:
     assert [row.role for row in cycle.rows] == ["agent"] * 6 + ["pad"] * 2
     assert all(row.reward is not None for row in cycle.rows[:6])
     assert not any(one.errors for one in cycle.played)
+
+
+def test_the_seed_pool_is_sound() -> None:
+    """Every program is admitted and proven, its hint included."""
+    pool = load_pool(Path(__file__).parents[2] / "examples" / "seed_pool")
+    assert len(pool.records) == 8
+    with Sandbox() as sandbox:
+        for one in pool.records:
+            report = validate(one.source, sandbox=sandbox)
+            assert report.admitted, (one.name, report.refusals)
+            assert report.proven, one.name
+            assert sandbox.open(one.source).info.has_hint, one.name

@@ -57,7 +57,7 @@ def test_ground_truth_scores_all_and_silence_nothing(
 def test_a_dialogue_that_broke_off_is_held_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("spade_train.evaluation.external.bfcl.make_environment", lambda *_: Path("python"))
     run = BfclRun(tmp_path, published_protocol("bfcl-v4"), CATEGORIES)
-    path = tmp_path / "bfcl" / "result" / "spade_model" / "multi_turn" / "BFCL_v4_multi_turn_base_result.json"
+    path = tmp_path / "bfcl" / "result" / "spade-model" / "multi_turn" / "BFCL_v4_multi_turn_base_result.json"
     path.parent.mkdir(parents=True)
     rows = [
         {"id": "multi_turn_base_0", "result": [[]]},

@@ -53,13 +53,15 @@ def served_model(
     if kind == "openai":
         from spade_envs.models.openai import OpenAIModel
 
-        url = OpenAIModel(rest, base_url=base_url).base_url
-        yield Served(url, rest)
+        if adapter is not None:
+            raise ModelError(f"an adapter goes on a model that is served here, got {spec!r}")
+        yield Served(OpenAIModel(rest, base_url=base_url).base_url, rest)
         return
     name = Path(rest).name if rest else spec
     with socket.create_server(("127.0.0.1", 0)) as probe:
         port = probe.getsockname()[1]
-    command = [sys.executable, "-m", "spade_train.serving", "--model", spec, "--port", str(port)]
+    served = f"hf:{rest}" if kind == "vllm" else spec  # the engine is the server's choice
+    command = [sys.executable, "-m", "spade_train.serving", "--model", served, "--port", str(port)]
     command += ["--batch", str(batch), "--served-model-name", name, "--max-tokens", str(max_tokens)]
     for option, value in (("--adapter", adapter), ("--device", device), ("--dtype", dtype)):
         command += [option, str(value)] if value is not None else []

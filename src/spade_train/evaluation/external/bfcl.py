@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,7 @@ from spade_train.serving.process import Served
 
 CATEGORIES = ("multi_turn_base", "multi_turn_miss_func", "multi_turn_miss_param", "multi_turn_long_context")
 _DRIVER = Path(__file__).with_name("bfcl_driver.py")
-_MODEL = "spade_model"
+_MODEL = "spade-model"
 _FAILED = "Error during inference:"
 
 
@@ -52,15 +51,12 @@ class BfclRun:
 
     def questions(self, limit: int = 0) -> list[Question]:
         """Return one question for each dialogue, in turn from each category."""
-        command = [str(self._python), "-P", str(_DRIVER), "list", *self._categories]
-        done = subprocess.run(command, capture_output=True, text=True, env=self._environment("http://localhost"))
-        line = next((line for line in done.stdout.splitlines() if line.startswith("IDS ")), None)
-        if done.returncode or line is None:
-            raise EvaluationError(f"bfcl-eval cannot list its dialogues. It said: {done.stderr.strip()[-800:]}")
-        found: Mapping[str, list[str]] = json.loads(line[4:])
-        return in_turn(
-            [Question(key, group=category) for category in self._categories for key in found[category]], limit
-        )
+        data = next(iter(self._python.parent.parent.glob("[Ll]ib/**/bfcl_eval/data")), None)
+        if data is None:
+            raise EvaluationError(f"the environment of bfcl-eval has no dialogues; remove {self._python.parent.parent}")
+        found = {category: _lines(data / f"BFCL_v4_{category}.json") for category in self._categories}
+        every = [Question(str(row["id"]), group=category) for category, rows in found.items() for row in rows]
+        return in_turn(every, limit)
 
     def run(
         self, questions: Sequence[Question], served: Served, threads: int, key: str, subset: bool, notice: Notice | None
@@ -91,7 +87,7 @@ class BfclRun:
             "subset": subset,
         }
         (self._folder / "settings.json").write_text(json.dumps(settings), encoding="utf-8")
-        command = [str(self._python), "-P", str(_DRIVER), "run", str(self._folder / "settings.json")]
+        command = [str(self._python), "-P", str(_DRIVER), str(self._folder / "settings.json")]
 
         def tick() -> None:
             if notice is not None:

@@ -3,7 +3,7 @@
 Nothing of the package is changed: models are added to this mapping by its contributors too (its CONTRIBUTING.md), and
 the handler is its own one for OpenAI-compatible endpoints with native tool calls.
 
-Usage: ``python bfcl_driver.py list CATEGORY…`` prints ids; ``python bfcl_driver.py run SETTINGS.json``.
+Usage: ``python bfcl_driver.py SETTINGS.json``.
 """
 
 from __future__ import annotations
@@ -16,15 +16,7 @@ from typing import Any
 from bfcl_eval.constants.model_config import MODEL_CONFIG_MAPPING, ModelConfig
 from bfcl_eval.model_handler.api_inference.openai_completion import OpenAICompletionsHandler
 
-MODEL = "spade_model"  # part of names that the package makes identifiers of
-
-
-def ids(categories: list[str]) -> None:
-    """Print the dialogues of each category."""
-    from bfcl_eval.utils import load_dataset_entry
-
-    found = {category: [entry["id"] for entry in load_dataset_entry(category)] for category in categories}
-    print("IDS " + json.dumps(found))
+MODEL = "spade-model"  # without underscores: the package reads them as slashes
 
 
 def run(settings: dict[str, Any]) -> None:
@@ -69,8 +61,5 @@ def run(settings: dict[str, Any]) -> None:
 
 
 if __name__ == "__main__":
-    if sys.argv[1] == "list":
-        ids(sys.argv[2:])
-    else:
-        with open(sys.argv[2], encoding="utf-8") as file:
-            run(json.load(file))
+    with open(sys.argv[1], encoding="utf-8") as file:
+        run(json.load(file))

@@ -70,16 +70,19 @@ def _remote(suite: str, hub: HubData) -> list[dict[str, Any]]:
     url = f"https://huggingface.co/datasets/{hub.repository}"
     other = f"or give a local file with --data {suite}=FILE (docs/evaluate.md has its format)"
     try:
-        from datasets import load_dataset
-    except ImportError as error:
-        raise EvaluationError(f"{suite} needs the package datasets: pip install 'spade-envs[hub]'; {other}") from error
-    try:
         if hub.files:
-            urls = [f"hf://datasets/{hub.repository}/{name}" for name in hub.files]
-            found = load_dataset("json", data_files=urls, split="train")
-        else:
-            found = load_dataset(hub.repository, hub.config, split=hub.split)
-        return [dict(row) for row in found]
+            # Line by line: rows of tens of megabytes are more than table readers take.
+            from huggingface_hub import hf_hub_download
+
+            paths = [hf_hub_download(hub.repository, name, repo_type="dataset") for name in hub.files]
+            return [row for path in paths for row in _local(suite, Path(path))]
+        from datasets import load_dataset
+
+        return [dict(row) for row in load_dataset(hub.repository, hub.config, split=hub.split)]
+    except ImportError as error:
+        raise EvaluationError(
+            f"{suite} needs more packages ({error}): pip install 'spade-envs[hub]'; {other}"
+        ) from error
     except Exception as error:  # of many libraries; each means that there are no rows
         permission = (
             f"the data set is gated: accept its terms at {url} and log in with `hf auth login`"

@@ -62,7 +62,7 @@ def train_rank(folder: Path, rank: int, world: int, port: int, modes: dict[int, 
 
 
 def train_sharded(folder: Path, rank: int, world: int, port: int, modes: dict[int, list[str]]) -> None:
-    """Train with FSDP2.
+    """Train with FSDP2, on weights that rank 0 alone reads, with rows that are trained late.
 
     accelerate takes the FSDP settings for GPUs only: on CPUs its ``AcceleratorState`` goes on with DDP and says
     nothing. Torch's FSDP2 itself works with gloo, so the processes say that they are not on CPUs.
@@ -79,13 +79,13 @@ def train_sharded(folder: Path, rank: int, world: int, port: int, modes: dict[in
             self._shared_state["distributed_type"] = DistributedType.MULTI_GPU
 
     accelerate.state.PartialState.__init__ = initialise  # type: ignore[method-assign]
-    _train(folder, rank, world, modes.get(rank, []))
+    _train(folder, rank, world, modes.get(rank, []), steps=3, regenerate_every=2, model=str(folder.parent / "model"))
 
 
-def _train(folder: Path, rank: int, world: int, modes: list[str]) -> None:
+def _train(folder: Path, rank: int, world: int, modes: list[str], steps: int = 2, **changes: Any) -> None:
     calls: list[int] = []
     notes: dict[str, Any] = {"calls": calls, "written": [], "documents": [], "episodes": []}
-    with tiny_training(folder, 2, documents=1, replay_share=0.0) as training:
+    with tiny_training(folder, steps, documents=1, replay_share=0.0, save_steps=steps, **changes) as training:
         trainer, session = training.trainer, training.session
         designer = PoorDesigner(session.memory)
         session.rollout.designs.designer = designer

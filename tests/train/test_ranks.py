@@ -14,6 +14,7 @@ import pytest
 import ranks_run
 import torch
 from safetensors.torch import load_file
+from tiny import tiny_model, tiny_tokenizer
 
 from spade_envs.memory import Memory
 from spade_train.ranks import RankError, sandbox_workers, stop_together
@@ -72,13 +73,16 @@ def test_four_ranks_of_which_two_have_nothing_at_times(tmp_path: Path, processes
 
 def test_two_sharded_ranks(tmp_path: Path, processes: Any) -> None:
     folder = tmp_path / "run"
+    tokenizer = tiny_tokenizer()
+    tiny_model(tokenizer).save_pretrained(tmp_path / "model")
+    tokenizer.save_pretrained(tmp_path / "model")
     assert _run(processes, ranks_run.train_sharded, folder, 2, {1: NOTHING[1]}) == [0, 0]
     notes = _notes(folder, 2)
     assert all(one["sharded"] for one in notes)
     assert notes[1]["episodes"][0] == 0
     assert notes[0]["calls"] == notes[1]["calls"]
     _assert_identical(folder, 2)
-    saved = load_file(folder / "checkpoint-2" / "adapter_model.safetensors")
+    saved = load_file(folder / "checkpoint-3" / "adapter_model.safetensors")
     ended = load_file(folder / "rank0.safetensors")
     assert len(saved) == len(ended)
     for name, weight in saved.items():

@@ -23,7 +23,7 @@ from spade_envs.sandbox import Sandbox
 from spade_train.config import SpadeConfig
 from spade_train.curriculum import CurriculumConfig, SelfPlayCurriculum
 from spade_train.cycle import CycleConfig
-from spade_train.recipe import Training, build_trainer, run
+from spade_train.recipe import Training, build_trainer, load_policy, run
 from spade_train.rollout import Rollout
 from spade_train.selfplay import SelfPlay
 from spade_train.tokens import ChatTokens
@@ -100,10 +100,10 @@ def tiny_session(config: SpadeConfig, tokenizer: Any) -> SelfPlay:
 
 
 def tiny_training(output: str | Path, steps: int, **changes: Any) -> Training:
-    """Return a trainer that is ready to run."""
+    """Return a trainer that is ready to run; its policy is ``model``, if one is given."""
     config = tiny_config(output, steps, **changes)
     tokenizer = tiny_tokenizer()
-    policy = (tiny_model(tokenizer), tokenizer)
+    policy = load_policy(config) if "model" in changes else (tiny_model(tokenizer), tokenizer)
     return build_trainer(config, policy=policy, session=tiny_session(config, tokenizer))
 
 

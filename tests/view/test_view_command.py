@@ -1,9 +1,11 @@
 """``spade view`` and ``spade report`` as processes."""
 
+import os
 import re
 import signal
 import subprocess
 import sys
+import time
 import urllib.error
 import urllib.request
 from pathlib import Path
@@ -85,3 +87,27 @@ def test_report(tmp_path):
     assert (run / "report.html").read_text(encoding="utf-8").startswith("<!doctype html>")
     done = spade("report", "--run", run, "-o", tmp_path / "r.html", "--compare", run)
     assert (tmp_path / "r.html").is_file()
+
+
+def test_the_secret_stands_on_no_command_line(pool, tmp_path):
+    """The browser is given a file; the file leads to the address and is gone afterwards."""
+    note = tmp_path / "opened"
+    browser = tmp_path / "browser"
+    browser.write_text(f'#!/bin/sh\necho "$@" > {note}.args\ncp "$(echo "$1" | sed s,file://,,)" {note}.html\n')
+    browser.chmod(0o755)
+    command = [*SPADE, "view", "--memory", str(pool)]
+    environment = {**os.environ, "BROWSER": f"{browser} %s"}
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
+    ) as process:
+        assert process.stdout is not None
+        address = process.stdout.readline().strip()
+        end = time.monotonic() + 60
+        while not Path(f"{note}.html").is_file() and time.monotonic() < end:
+            time.sleep(0.1)
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=60)
+    arguments = Path(f"{note}.args").read_text().strip()
+    assert address not in arguments
+    assert f"url={address}" in Path(f"{note}.html").read_text()
+    assert not Path(arguments.removeprefix("file://")).exists()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import tempfile
 import webbrowser
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated
 
@@ -19,8 +21,7 @@ from spade_envs.cli.console import (
     shown,
 )
 from spade_envs.memory import Memory
-from spade_envs.memory.memory import DATABASE_NAME
-from spade_envs.view.run_files import METRICS, TRANSCRIPTS, is_run
+from spade_envs.view.run_files import MEMORY, METRICS, TRANSCRIPTS, is_run
 
 RunOption = Annotated[
     list[Path] | None, typer.Option("--run", "-r", help="Run folder; may be given several times, to compare.")
@@ -54,7 +55,7 @@ def view(
         from spade_envs.view.state import View
     except ImportError as error:
         raise ValueError(f"{error}. The browser view needs more packages: pip install 'spade-envs[viewer]'") from error
-    folder = memory or next((one / "memory" for one in runs if (one / "memory" / DATABASE_NAME).is_file()), None)
+    folder = memory or next(((one / MEMORY).parent for one in runs if (one / MEMORY).is_file()), None)
     opened = None if folder is None and runs else Memory.open(folder, read_only=True)
 
     def ready(address: str) -> None:
@@ -62,11 +63,22 @@ def view(
             print_json({"address": address})
         else:
             out.print(f"{shown(address)}\nThe address is a secret: whoever has it can look and play. Ctrl-C ends it.")
-        if browser and not webbrowser.open(address) and not as_json:
+        if browser and not opened_in_browser(address, stack) and not as_json:
             err.print("no browser was found here; open the address yourself")
 
-    with View(opened, runs, episodes or [], isolation=level) as shown_view:
+    with ExitStack() as stack, View(opened, runs, episodes or [], isolation=level) as shown_view:
         serve(shown_view, port=port, ready=ready)
+
+
+def opened_in_browser(address: str, stack: ExitStack) -> bool:
+    """Open ``address`` by way of a file that only this user can read: command lines are seen by all users."""
+    handle, name = tempfile.mkstemp(prefix="spade-view-", suffix=".html")
+    stack.callback(Path(name).unlink, missing_ok=True)
+    with open(handle, "w", encoding="utf-8") as file:
+        file.write(
+            f'<!doctype html><meta http-equiv="refresh" content="0; url={address}"><a href="{address}">spade</a>'
+        )
+    return webbrowser.open(Path(name).as_uri())
 
 
 def report(

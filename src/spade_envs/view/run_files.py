@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 METRICS, TRANSCRIPTS, ALARMS = "metrics.jsonl", "transcripts.jsonl", "alarms.jsonl"
+MEMORY = "memory/memory.sqlite"
 _LONGEST = 64 << 20  # bytes of one line; a longer one is passed over
 
 
@@ -199,8 +200,8 @@ def _speed(line: Mapping[str, Any]) -> float | None:
 
 
 def is_run(folder: Path) -> bool:
-    """Whether ``folder`` holds what a run leaves."""
-    return any((folder / name).is_file() for name in (METRICS, TRANSCRIPTS))
+    """Whether ``folder`` holds what a run leaves, also one that has only begun."""
+    return any((folder / name).is_file() for name in (METRICS, TRANSCRIPTS, ALARMS, "spade_start.json", MEMORY))
 
 
 def parsed(line: bytes) -> Mapping[str, Any] | None:

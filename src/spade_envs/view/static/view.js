@@ -14,6 +14,7 @@ for (const form of document.querySelectorAll("form[data-live]")) {
     const html = await answer.text();
     if (answer.ok && number === latest) {  // an answer that came late is not shown
       put(target, html);
+      document.getElementById("said").textContent = target.querySelector(".facts").textContent;
       history.replaceState(null, "", `${form.action}?${values}`);
     }
   };

@@ -86,6 +86,10 @@ class ChatTokens:
         """For each role, whether its prompts end inside a thought that the template has begun."""
         return {role: bool(text) for role, text in self._opened.items()}
 
+    def arguments(self, role: Speaker) -> dict[str, Any]:
+        """Return the template's arguments for a role, for whoever renders its prompts by other ways."""
+        return dict(self._template[role])
+
     def prompt(self, messages: Conversation, role: Speaker = "agent") -> list[int]:
         """Return the ids of ``messages`` with the header of the assistant turn that comes next."""
         return self._render(messages, role=role, generation=True)

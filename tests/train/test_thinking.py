@@ -17,7 +17,8 @@ from tinyrun import tiny_config
 from transformers import AutoTokenizer
 
 from spade_envs.memory import HashedTokenEmbedder, Memory
-from spade_envs.models.base import Message
+from spade_envs.models.base import Message, Sampling
+from spade_envs.models.transformers import TransformersModel
 from spade_envs.play import Episode, PlayConfig, PlayTask, StopReason, advance_episodes, start_episodes
 from spade_envs.sandbox import Sandbox
 from spade_envs.source_text.extract import extract_program
@@ -255,3 +256,11 @@ def test_thinking_model_trains_under_its_familys_template(plain: Any, tmp_path: 
     assert 0 < line["thinking/agent_tokens"] <= 6
     saved = AutoTokenizer.from_pretrained(tmp_path / "run" / "adapter")
     assert saved.chat_template == (TEMPLATES / "qwen3_5_think_training.jinja").read_text()
+
+
+def test_other_ways_of_asking_keep_to_the_roles_switch(qwen3: Any) -> None:
+    tokens = ChatTokens(qwen3, None, {"agent": "off"})
+    model = TransformersModel(tiny_model(qwen3), qwen3, name="policy", template=tokens.arguments("agent"))
+    (reply,) = model.complete([ASKED], Sampling(max_tokens=1))
+    assert reply.prompt_tokens == len(tokens.prompt(ASKED))
+    assert reply.prompt_tokens > len(tokens.prompt(ASKED, "designer"))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from spade_envs.models.base import Conversation, Message, ModelError, ToolSchemas
@@ -16,7 +16,13 @@ def takes_tools(tokenizer: Any) -> bool:
     return any("tools" in text for text in texts)
 
 
-def render(tokenizer: Any, name: str, conversation: Conversation, tools: ToolSchemas = ()) -> list[int]:
+def render(
+    tokenizer: Any,
+    name: str,
+    conversation: Conversation,
+    tools: ToolSchemas = (),
+    arguments: Mapping[str, Any] | None = None,
+) -> list[int]:
     """Return the ids of ``conversation`` with the header of the assistant's turn.
 
     A template that refuses a system message gets it as the beginning of the first user message.
@@ -26,6 +32,7 @@ def render(tokenizer: Any, name: str, conversation: Conversation, tools: ToolSch
         name: the model's, for the error.
         conversation: the messages.
         tools: function schemas that the template is to show.
+        arguments: further arguments of the template, e.g. ``{"enable_thinking": False}``.
 
     Raises:
         ModelError: if the template refuses the conversation.
@@ -34,15 +41,15 @@ def render(tokenizer: Any, name: str, conversation: Conversation, tools: ToolSch
 
     messages = [dict(message) for message in conversation]
     try:
-        return _ids(tokenizer, messages, tools)
+        return _ids(tokenizer, messages, tools, arguments or {})
     except jinja2.TemplateError as error:
         if len(messages) > 1 and messages[0]["role"] == "system":
             with contextlib.suppress(jinja2.TemplateError):
-                return _ids(tokenizer, without_system(conversation), tools)
+                return _ids(tokenizer, without_system(conversation), tools, arguments or {})
         raise ModelError(f"model {name}: its chat template refuses the conversation: {error}") from error
 
 
-def _ids(tokenizer: Any, messages: Sequence[Any], tools: ToolSchemas) -> list[int]:
+def _ids(tokenizer: Any, messages: Sequence[Any], tools: ToolSchemas, arguments: Mapping[str, Any]) -> list[int]:
     encoded = tokenizer.apply_chat_template(
         messages,
         tools=list(tools) or None,
@@ -50,6 +57,7 @@ def _ids(tokenizer: Any, messages: Sequence[Any], tools: ToolSchemas) -> list[in
         tokenize=True,
         return_dict=True,
         tokenizer_kwargs={"verbose": False},  # what is too long is told as a completion's error
+        **arguments,
     )
     return list(encoded["input_ids"])
 

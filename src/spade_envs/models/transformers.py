@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -41,7 +41,14 @@ class TransformersModel:
     """
 
     def __init__(
-        self, model: Any, tokenizer: Any, *, name: str, batch_size: int = 64, max_batch_tokens: int = 131_072
+        self,
+        model: Any,
+        tokenizer: Any,
+        *,
+        name: str,
+        batch_size: int = 64,
+        max_batch_tokens: int = 131_072,
+        template: Mapping[str, Any] | None = None,
     ) -> None:
         """Wrap a model.
 
@@ -51,10 +58,11 @@ class TransformersModel:
             name: for records and logs.
             batch_size: most conversations in one forward pass.
             max_batch_tokens: most tokens of one batch, padding and room for the replies included.
+            template: further arguments of the chat template, e.g. ``{"enable_thinking": False}``.
         """
         if not getattr(tokenizer, "chat_template", None):
             raise ModelError(f"model {name}: its tokenizer has no chat template; use an instruction-tuned model")
-        self._model, self._tokenizer, self._name = model, tokenizer, name
+        self._model, self._tokenizer, self._name, self._template = model, tokenizer, name, template
         self._batch_size, self._max_batch_tokens = batch_size, max_batch_tokens
         self._end_ids = _end_ids(model, tokenizer)
         self._pad_id = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else self._end_ids[0]
@@ -143,7 +151,10 @@ class TransformersModel:
         if self._model is None:
             raise ModelError(f"model {self._name} was closed")
         offered = tools or [()] * len(conversations)
-        prompts = [render(self._tokenizer, self._name, *pair) for pair in zip(conversations, offered, strict=True)]
+        prompts = [
+            render(self._tokenizer, self._name, *pair, self._template)
+            for pair in zip(conversations, offered, strict=True)
+        ]
         completions: list[Completion | None] = [None] * len(prompts)
         waiting = []
         for index, prompt in enumerate(prompts):

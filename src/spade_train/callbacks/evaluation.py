@@ -74,7 +74,8 @@ class EvaluationCallback(TrainerCallback):  # type: ignore[misc]
             )
         started = time.monotonic()
         with undisturbed(policy):
-            model = TransformersModel(policy, tokenizer, name="policy")
+            template = self._session.rollout.tokens.arguments("agent")
+            model = TransformersModel(policy, tokenizer, name="policy", template=template)
             found = self._play_heldout(model) if heldout else {}
             for suite in suites:
                 found |= self._ask(suite, model)

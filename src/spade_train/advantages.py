@@ -155,7 +155,8 @@ class SpadeReward:
         """Return one advantage for each row, and log the cycle's metrics."""
         mine = earned(spade_row)
         everyone = [mine] if self._gather is None else self._gather(mine)
-        weights = self._balance({role: sum(one.counts[role] for one in everyone) for role in ROLES})
+        counts = {role: sum(one.counts[role] for one in everyone) for role in ROLES}
+        weights = self._balance(counts)
         if len(everyone) == 1:
             result = advantages(spade_row, weights, epsilon=self._epsilon)
         else:
@@ -166,7 +167,9 @@ class SpadeReward:
             row.advantage = value
         for name, value in advantage_metrics(spade_row, result).items():
             log_metric(name, value)
-        log_metric("weight/designer", weights["designer"])
+        for role in ROLES:
+            if counts[role]:
+                log_metric(f"weight/{role}", weights[role])
         for name, value in (spade_metrics[0] if spade_metrics else {}).items():
             log_metric(name, value)
         log_extra("role", [row.role for row in spade_row])

@@ -111,3 +111,20 @@ def test_the_secret_stands_on_no_command_line(pool, tmp_path):
     assert address not in arguments
     assert f"url={address}" in Path(f"{note}.html").read_text()
     assert not Path(arguments.removeprefix("file://")).exists()
+
+
+def test_without_the_extra_it_says_how_to_get_it(pool):
+    program = "import sys; sys.modules['starlette'] = None; from spade_envs.cli.app import run; run()"
+    command = [sys.executable, "-c", program, "view", "--memory", str(pool), "--no-browser"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 2
+    assert "pip install 'spade-envs[viewer]'" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_run_that_has_only_begun_is_a_run(tmp_path):
+    (tmp_path / "begun").mkdir()
+    (tmp_path / "begun" / "spade_start.json").write_text("{}")
+    done = spade("report", "--run", tmp_path / "begun")
+    assert done.returncode == 2
+    assert "nothing to report" in done.stderr

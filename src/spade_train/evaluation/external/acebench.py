@@ -40,7 +40,11 @@ CATEGORIES = {
     "special": ("special_incomplete", "special_error_param", "special_irrelevant"),
 }
 _AGENT, _USER = "gpt-4o-2024-11-20", "gpt-4o"  # names in its list, of which both are asked at GPT_BASE_URL
-_PACKAGES = ("openai==1.64.0", "openpyxl==3.1.5", "pandas==2.2.3", "python-dotenv==1.0.1", "tqdm==4.67.1")
+_PACKAGES = (
+    *("openai==1.64.0", "openpyxl==3.1.5", "pandas==2.2.3", "python-dotenv==1.0.1", "tqdm==4.67.1", "urllib3==2.3.0"),
+    "wcwidth==0.2.13",
+)
+"""Of its requirements.txt, without those of models that it runs itself."""
 _SHIMS = {
     "vllm.py": "class LLM: pass\n\n\nclass SamplingParams: pass\n",
     "google/generativeai.py": "def configure(**options): raise RuntimeError('not installed')\n",

@@ -13,9 +13,9 @@ _BLOCK = 8  # cycles of one of the four blocks that are compared for slowing dow
 
 def one_idea(history: History) -> str:
     """Programs that resemble each other, or that are there already."""
-    diversity = history.mean("diversity/designs")
-    if diversity is not None and diversity < 0.15:
-        return f"the programs of a cycle resemble each other: Vendi score / n is {diversity:.2f} over {WINDOW} cycles"
+    ideas = history.mean("diversity/ideas")
+    if ideas is not None and ideas < 1.5:
+        return f"the programs of a cycle resemble each other: {ideas:.1f} different ones in effect (Vendi score)"
     repeated = history.mean("design/duplicate")
     if repeated is not None and repeated > 0.6:
         return f"{repeated:.0%} of the programs repeat one that there is already, over {WINDOW} cycles"
@@ -42,7 +42,7 @@ def invalid(history: History) -> str:
     if now < 0.05:
         return f"{now:.0%} of the programs pass validation, over {WINDOW} cycles"
     earlier = values[:-WINDOW]
-    means = [fmean(earlier[start : start + WINDOW]) for start in range(len(earlier) - WINDOW + 1)]
+    means = [fmean(earlier[start : start + WINDOW]) for start in range(0, len(earlier) - WINDOW + 1, WINDOW)]
     if means and now < 0.5 * max(means):
         return f"{now:.0%} of the programs pass validation; it was {max(means):.0%}"
     return ""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
 
 from spade_envs.memory import Memory, vendi_score
 from spade_envs.sandbox import Sandbox, SandboxError
@@ -11,6 +10,8 @@ from spade_train.cycle import Cycle
 
 _LEVELS = {"full": 1.0, "wasi": 1.0, "partial": 0.5, "static": 0.0}
 """WebAssembly keeps a program in as well as the layers of the system do."""
+_FEWEST = 4
+"""Programs of which the diversity says something: that of n programs lies in [1/n, 1]."""
 _MOST = 10_000
 """Records up to which the diversity of the memory is measured in every cycle; above, its vectors take too long."""
 
@@ -18,14 +19,16 @@ _MOST = 10_000
 def watch_metrics(cycle: Cycle, memory: Memory, sandbox: Sandbox) -> dict[str, float]:
     """Return metrics of the memory as it was before the cycle, of the cycle's programs and of the sandbox.
 
-    Diversity is the Vendi score of the embeddings divided by their number: 1 if all are unlike each other.
+    Diversity is the Vendi score of the embeddings: how many different ones there are in effect; divided by their number
+    it is 1 if all are unlike each other.
     """
     metrics = {"memory/size": float(len(memory))}
     with contextlib.suppress(SandboxError):  # where all programs are trusted ones, it may not be able to start
         metrics["sandbox/isolation"] = _LEVELS[sandbox.isolation.level]
     sources = [one.attempt.source for one in cycle.written if one.attempt.source]
-    if len(sources) > 1:
-        metrics["diversity/designs"] = diversity(memory, sources)
+    if len(sources) >= _FEWEST:
+        score = vendi_score(memory.embed(sources))
+        metrics |= {"diversity/ideas": score, "diversity/designs": score / len(sources)}
     if 1 < len(memory) <= _MOST:
         newest = memory.records(limit=memory.capacity, newest_first=True)
         wanted = {record.id for record in newest}
@@ -34,8 +37,3 @@ def watch_metrics(cycle: Cycle, memory: Memory, sandbox: Sandbox) -> dict[str, f
         if len(places) > 1:
             metrics["diversity/memory"] = vendi_score(vectors[places]) / len(places)
     return metrics
-
-
-def diversity(memory: Memory, sources: Sequence[str]) -> float:
-    """Return the Vendi score of programs divided by their number, by the memory's own embedding."""
-    return vendi_score(memory.embed(sources)) / len(sources)

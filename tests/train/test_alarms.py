@@ -18,7 +18,7 @@ Lines = list[dict[str, Any]]
 
 HEALTHY = {
     "reward": 0.0, "design/valid": 0.9, "design/admitted": 0.7, "design/duplicate": 0.2, "design/cut": 0.0,
-    "diversity/designs": 0.6, "environment/regret": 0.3, "environment/password": 0.1, "hint/answer": 0.1,
+    "diversity/ideas": 6.0, "environment/regret": 0.3, "environment/password": 0.1, "hint/answer": 0.1,
     "advantage/designer_zero_share": 0.2, "advantage/agent_zero_share": 0.4, "stop/terminated": 80.0,
     "stop/token_budget": 3.0, "stop/context_limit": 2.0, "kl": 0.01, "entropy": 0.8, "sandbox/isolation": 1.0,
     "sandbox/died": 0.0, "sandbox/timeout": 0.01, "sandbox/quarantined": 0.0, "step_time": 4.0,
@@ -41,7 +41,7 @@ def held(lines: Lines) -> set[str]:
 SLOWER = [4.0] * 8 + [6.0] * 8 + [9.0] * 8 + [14.0] * 8
 
 RAISED: list[tuple[str, Lines, Lines]] = [
-    ("one_idea", history(diversity__designs=0.05), history(diversity__designs=0.2)),
+    ("one_idea", history(diversity__ideas=1.2), history(diversity__ideas=1.7)),
     ("one_idea", history(design__duplicate=0.8), history(design__duplicate=0.55)),
     ("passwords", history(environment__password=0.6), history(environment__password=0.4)),
     (
@@ -109,7 +109,7 @@ def test_causes_name_the_figures_and_critical_comes_first() -> None:
 
 
 def test_too_short_histories_raise_nothing() -> None:
-    worst = {"diversity__designs": 0.0, "design__valid": 0.0, "advantage__agent_zero_share": 1.0, "entropy": 0.0}
+    worst = {"diversity__ideas": 1.0, "design__valid": 0.0, "advantage__agent_zero_share": 1.0, "entropy": 0.0}
     assert alarms([]) == []
     for count in range(1, 5):
         assert held(history(count, **worst)) == set()
@@ -139,7 +139,7 @@ def _log(callback: Any, folder: Path, lines: Lines) -> Any:
 def test_alarms_are_told_when_they_begin_and_again_after_a_while(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    lines = history(REPEAT_AFTER + 10, before=5, diversity__designs=0.0)
+    lines = history(REPEAT_AFTER + 10, before=5, diversity__ideas=1.0)
     lines += [line | {"step": line["step"] + len(lines)} for line in history(10)]
     _log(AlarmsCallback(), tmp_path, lines)
     told = read_alarms(tmp_path)
@@ -149,17 +149,18 @@ def test_alarms_are_told_when_they_begin_and_again_after_a_while(
 
 
 def test_a_resumed_run_tells_what_an_unbroken_one_does(tmp_path: Path) -> None:
-    lines = history(20, before=5, diversity__designs=0.0)
+    lines = history(REPEAT_AFTER + 20, before=5, diversity__ideas=1.0)
     whole, broken = tmp_path / "whole", tmp_path / "broken"
     whole.mkdir()
     broken.mkdir()
     _log(AlarmsCallback(), whole, lines)
     _log(AlarmsCallback(), broken, lines[:18])
     (broken / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines[:18]))
-    resumed = AlarmsCallback()
-    arguments = SimpleNamespace(output_dir=str(broken), process_index=0)
-    resumed.on_train_begin(arguments, SimpleNamespace(global_step=8), None)  # before the alarm began
-    _log(resumed, broken, lines[8:])
+    for step in (8, 15):  # before the alarm began, and while it holds
+        resumed = AlarmsCallback()
+        arguments = SimpleNamespace(output_dir=str(broken), process_index=0)
+        resumed.on_train_begin(arguments, SimpleNamespace(global_step=step), None)
+        _log(resumed, broken, lines[step:])
     assert (broken / ALARMS_FILE).read_text() == (whole / ALARMS_FILE).read_text() != ""
 
 
@@ -172,12 +173,12 @@ def test_early_stop_needs_patience() -> None:
 
 
 def test_early_stop_saves_and_stops(tmp_path: Path) -> None:
-    callback = EarlyStopCallback({"diversity": 0.1}, 3)
+    callback = EarlyStopCallback({"diversity": 1.3}, 3)
     assert not _log(callback, tmp_path, history(6)).should_training_stop
-    control = _log(callback, tmp_path, history(3, before=6, diversity__designs=0.02)[6:])
+    control = _log(callback, tmp_path, history(3, before=6, diversity__ideas=1.1)[6:])
     assert control.should_training_stop
     assert control.should_save
-    assert "diversity" in callback.reason
+    assert "different programs" in callback.reason
 
 
 def test_alarm_survives_its_file(tmp_path: Path) -> None:

@@ -12,9 +12,10 @@ import numpy as np
 import pytest
 import tinyrun
 import torch
-from doubles import program
+from doubles import program, record
 from safetensors.torch import load_file
 
+from spade_envs.memory import HashedTokenEmbedder, Memory
 from spade_train.callbacks import read_metrics
 from spade_train.callbacks.evaluation import EvaluationCallback, undisturbed, whole
 from spade_train.callbacks.files import whole_lines
@@ -50,6 +51,23 @@ def test_a_run_with_evaluation_ends_with_the_same_adapter(finished_run: Path, he
     assert best["step"] == next(line["step"] for line in measured if line["heldout/success"] == best["value"])
     assert (folder / "best" / "adapter_model.safetensors").is_file()
     assert (folder / "best" / "tokenizer.json").is_file()
+
+
+def test_suites_are_asked_as_well(tmp_path: Path) -> None:
+    with Memory.open(tmp_path / "mine", embedder=HashedTokenEmbedder()) as memory:
+        for index in range(3):
+            memory.add(record(index))
+    suite = f"memory:{tmp_path / 'mine'}"
+    folder, settings = tmp_path / "run", {"evaluate_suites": suite, "evaluate_every": 2, "evaluate_limit": 2}
+    tinyrun.tiny_run(folder, 1, **settings)
+    (line,) = read_metrics(folder)
+    scores = {name: value for name, value in line.items() if name.startswith("eval/")}
+    assert scores
+    assert all(0.0 <= value <= 1.0 for value in scores.values())
+    (measured,) = whole_lines(folder / "evaluations.jsonl")
+    assert {name: measured[name] for name in scores} == pytest.approx(scores)
+    with pytest.raises(ConfigError, match="evaluate_suites: no suite 'aime-2052'; did you mean aime-202"):
+        tinyrun.tiny_training(tmp_path / "other", 1, evaluate_suites="aime-2052", evaluate_every=1)
 
 
 def _callback(folder: Path, heldout: Path, **changes: Any) -> EvaluationCallback:

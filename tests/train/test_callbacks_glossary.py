@@ -44,9 +44,9 @@ def test_every_metric_of_a_run_is_documented(tmp_path: Path) -> None:
     names = {name for line in lines for name in line}
     assert undocumented(names) == set()
     wanted = {
-        "design/valid", "diversity/designs", "diversity/memory", "environment/regret", "environment/regret_bin_5",
-        "hint/characters", "episode/tokens_max", "sandbox/isolation", "sandbox/died", "memory/size", "kl", "entropy",
-        "heldout/success", "seconds/update", "advantage/designer_zero_share", "design/cut",
+        "design/valid", "design/cut", "diversity/ideas", "diversity/designs", "diversity/memory", "environment/regret",
+        "environment/regret_bin_5", "hint/characters", "episode/tokens_max", "sandbox/isolation", "sandbox/died",
+        "memory/size", "kl", "entropy", "heldout/success", "seconds/update", "advantage/designer_zero_share",
     }  # fmt: skip
     assert wanted <= names
     files = [path for path in tmp_path.rglob("events.out.tfevents.*") if path.is_file()]

@@ -89,7 +89,7 @@ def test_settings_are_checked(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="hub_model_id as OWNER/NAME"):
         tinyrun.tiny_config(tmp_path, 1, push_to_hub=True)
     with pytest.raises(ConfigError, match="hf auth login"):
-        tinyrun.tiny_config(tmp_path, 1, push_to_hub=True, hub_model_id="me/x", hub_token="hf_secret")
+        tinyrun.tiny_config(tmp_path, 1, hub_token="hf_secret")
     with pytest.raises(ConfigError, match="needs push_to_hub"):
         tinyrun.tiny_config(tmp_path, 1, hub_memory=True)
     config = tinyrun.tiny_config(tmp_path, 1, push_to_hub=True, hub_model_id="me/x")

@@ -21,7 +21,7 @@ REPEAT_AFTER = 50
 
 STOP_METRICS = {
     "validity": ("design/valid", "programs that pass validation"),
-    "diversity": ("diversity/designs", "diversity of the programs of a cycle (Vendi score / n)"),
+    "diversity": ("diversity/ideas", "different programs of a cycle, in effect (Vendi score)"),
     "regret": ("environment/regret", "mean regret"),
 }
 """What an early stop looks at, and in words."""
@@ -39,11 +39,9 @@ class AlarmsCallback(TrainerCallback):  # type: ignore[misc]
         if args.process_index == 0:
             folder = Path(args.output_dir)
             keep_steps(folder / ALARMS_FILE, state.global_step)
-            self._lines, self._told = [], {}
-            for line in read_metrics(folder):
-                if line["step"] <= state.global_step:
-                    self._lines.append(line)
-                    self._new(alarms(self._lines))
+            self._lines = [line for line in read_metrics(folder) if line["step"] <= state.global_step]
+            told = {alarm.name: alarm.step for alarm in read_alarms(folder)}
+            self._told = {alarm.name: told.get(alarm.name, alarm.step) for alarm in alarms(self._lines)}
 
     def on_log(self, args: Any, state: Any, control: Any, logs: Mapping[str, Any] | None = None, **_: Any) -> None:
         """Look at the step's metrics."""

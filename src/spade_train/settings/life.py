@@ -37,7 +37,7 @@ class LifeSettings:
 
     stop_on: str = setting("", "stop early when one of these collapses: validity, diversity, regret (comma-separated)")
     stop_validity: float = setting(0.1, "share of valid programs that counts as collapsed below")
-    stop_diversity: float = setting(0.1, "Vendi score / n of a cycle's programs that counts as collapsed below")
+    stop_diversity: float = setting(1.3, "Vendi score of a cycle's programs that counts as collapsed below")
     stop_regret: float = setting(0.01, "mean regret that counts as collapsed below")
     stop_patience: int = setting(20, "cycles in a row that must be collapsed")
 
@@ -75,7 +75,9 @@ class LifeSettings:
     def _check_hub(self) -> None:
         """Take the pushing over from the trainer, which would upload the memory and the transcripts as well."""
         arguments: Any = self
-        if getattr(arguments, "push_to_hub", False):
+        if arguments.hub_token is not None:
+            raise ConfigError("hub_token would be written into every checkpoint: use hf auth login, or HF_TOKEN")
+        if arguments.push_to_hub:
             self.hub_push, arguments.push_to_hub = True, False
         if not self.hub_push:
             if self.hub_memory:
@@ -83,8 +85,6 @@ class LifeSettings:
             return
         if not _REPOSITORY.match(str(arguments.hub_model_id or "")):
             raise ConfigError(f"push_to_hub needs hub_model_id as OWNER/NAME, got {arguments.hub_model_id!r}")
-        if arguments.hub_token is not None:
-            raise ConfigError("hub_token would be written into every checkpoint: use hf auth login, or HF_TOKEN")
 
 
 def _names(text: str) -> list[str]:

@@ -22,7 +22,7 @@ def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """What two ranks wrote together."""
     folder = tmp_path_factory.mktemp("sharded")
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["tinyrun", "tworanks"])
+    context.set_forkserver_preload(["tinyrun"])
     with socket.socket() as probe:
         probe.bind(("localhost", 0))
         port = probe.getsockname()[1]

@@ -15,6 +15,7 @@ from transformers import GenerationConfig, MambaConfig, MambaForCausalLM
 from trl.generation.vllm_generation import VLLMGeneration
 from vllmdoubles import FINAL_ONLY, LLM, LLMEngine, SamplingParams, completion, vllm_serve
 
+from spade_train import trl_engines
 from spade_train.engine import LockStepEngine, sample_all
 from spade_train.engines.slots import SlotEngine
 from spade_train.engines.vllm_colocate import ColocatedEngine
@@ -178,11 +179,14 @@ def test_changed_trl_costs_speed_and_not_the_run() -> None:
     assert "VLLMGeneration has no sync_weights" in unsupported(_trainer(object()), collective=False)
 
 
-def test_lock_step_is_told_once_with_its_reason(caplog: pytest.LogCaptureFixture) -> None:
+def test_lock_step_is_told_once_with_its_reason(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(trl_engines, "_SAID", set())
     mamba = MambaForCausalLM(MambaConfig(vocab_size=64, hidden_size=16, num_hidden_layers=1, state_size=4))
     config = GenerationConfig(do_sample=True, eos_token_id=1)
     trainer = _trainer(model=mamba, model_wrapped=mamba, generation_config=config)
-    with caplog.at_level(logging.WARNING):
+    with caplog.at_level(logging.WARNING, trl_engines.logger.name):
         for _ in range(2):
             assert TrlSampler(trainer, engine="auto").reason
     assert len([one for one in caplog.records if "lock step" in one.message]) == 1

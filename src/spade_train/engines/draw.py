@@ -8,12 +8,13 @@ from typing import Any
 
 import numpy as np
 import torch
-from transformers import MinPLogitsWarper, TopKLogitsWarper, TopPLogitsWarper
+from transformers import GenerationConfig, MinPLogitsWarper, TopKLogitsWarper, TopPLogitsWarper
 
 _HARMLESS = {
     "max_new_tokens", "max_length", "do_sample", "pad_token_id", "bos_token_id", "eos_token_id", "disable_compile",
     "transformers_version", "_from_model_config", "use_cache", "cache_implementation",
 }  # fmt: skip
+_DEFAULTS = vars(GenerationConfig())
 _KNOWN = {"temperature": 1.0, "top_p": 1.0, "top_k": 0, "min_p": 0.0, "repetition_penalty": 1.0}
 
 
@@ -38,10 +39,11 @@ class Draw:
         Raises:
             ValueError: if a setting is not one of these five.
         """
-        merged = dict(own.to_diff_dict()) if own is not None else {}
-        merged |= {name: value for name, value in config.to_diff_dict().items() if value is not None}
-        explicit = {name: getattr(config, name, None) for name in _KNOWN}
-        merged |= {name: value for name, value in explicit.items() if value is not None}
+        merged: dict[str, Any] = {}
+        for one in (own, config):
+            merged |= {
+                name: value for name, value in (vars(one) if one is not None else {}).items() if _says(name, value)
+            }
         if other := sorted(name for name in merged if merged[name] and name not in _HARMLESS and name not in _KNOWN):
             raise ValueError(f"sampling with {', '.join(other)} is not supported")
         settings: dict[str, Any] = {name: type(own)(merged.get(name) or own) for name, own in _KNOWN.items()}
@@ -94,6 +96,13 @@ class Draw:
         if self.min_p > 0:
             warpers.append(MinPLogitsWarper(self.min_p))
         return warpers
+
+
+def _says(name: str, value: Any) -> bool:
+    """Whether a field of a ``GenerationConfig`` is one of ours, or differs from what it is by itself."""
+    if name.startswith("_"):  # where the object comes from
+        return False
+    return value is not None and (name in _KNOWN or value != _DEFAULTS.get(name))
 
 
 def _inverse_transform(probabilities: torch.Tensor, number: torch.Tensor) -> torch.Tensor:

@@ -28,7 +28,7 @@ class _Layer(CacheLayerMixin):  # type: ignore[misc]  # transformers is not type
 
     def lazy_initialization(self, key_states: torch.Tensor, value_states: torch.Tensor) -> None:
         """Allocate; keys and values may differ in width."""
-        shape = (self._owner.slots, self._owner.capacity + 1)
+        shape = (self._owner.rows, self._owner.capacity + 1)
         self.keys = key_states.new_zeros(*shape, key_states.shape[1], key_states.shape[3])
         self.values = value_states.new_zeros(*shape, value_states.shape[1], value_states.shape[3])
         self.is_initialized = True
@@ -47,13 +47,13 @@ class _Layer(CacheLayerMixin):  # type: ignore[misc]  # transformers is not type
             found.append(rows.transpose(1, 2))
         return found[0], found[1]
 
-    def resize(self, columns: int) -> None:
-        """Make room for more columns."""
+    def resize(self) -> None:
+        """Make room for as many rows and columns as the owner wants."""
         if self.is_initialized:
             for name in ("keys", "values"):
                 old = getattr(self, name)
-                new = old.new_zeros(old.shape[0], columns + 1, *old.shape[2:])
-                new[:, : old.shape[1] - 1] = old[:, :-1]
+                new = old.new_zeros(self._owner.rows, self._owner.capacity + 1, *old.shape[2:])
+                new[: old.shape[0], : old.shape[1] - 1] = old[:, :-1]
                 setattr(self, name, new)
 
     def copy(self, source: int, target: int, columns: int) -> None:
@@ -80,7 +80,7 @@ class SlotCache(Cache):  # type: ignore[misc]  # transformers is not typed
 
     Args:
         model: a causal language model of ``transformers``; adapters injected into it are used.
-        slots: conversations that it holds.
+        slots: most conversations that it holds; memory is taken for those that were reserved.
 
     Raises:
         UnsupportedModelError: if the model declares layers or an attention that cannot work like this.
@@ -95,7 +95,7 @@ class SlotCache(Cache):  # type: ignore[misc]  # transformers is not typed
         self._name = "cache" if "cache" in parameters else "past_key_values"  # transformers before 5.24
         if "position_ids" not in parameters:
             raise UnsupportedModelError("its forward pass takes no position_ids")
-        self.slots, self.capacity, self.used = slots, _GRAIN, 0
+        self.slots, self.rows, self.capacity, self.used = slots, 1, _GRAIN, 0
         self.index = self.columns = torch.empty(0)
         self.leading = False
         super().__init__(layers=[_Layer(self) for _ in range(config.num_hidden_layers)])
@@ -110,12 +110,14 @@ class SlotCache(Cache):  # type: ignore[misc]  # transformers is not typed
         """Logits of one position."""
         return int(self._model.config.get_text_config().vocab_size)
 
-    def reserve(self, columns: int) -> None:
-        """Make room for contexts of this many ids."""
-        if columns > self.capacity:
-            self.capacity = max(-(-columns // _GRAIN) * _GRAIN, self.capacity * 3 // 2)
+    def reserve(self, columns: int, rows: int = 1) -> None:
+        """Make room for contexts of ``columns`` ids in the first ``rows`` slots."""
+        if columns > self.capacity or rows > self.rows:
+            if columns > self.capacity:
+                self.capacity = max(-(-columns // _GRAIN) * _GRAIN, self.capacity * 3 // 2)
+            self.rows = min(self.slots, max(rows, self.rows))
             for layer in self.layers:
-                layer.resize(self.capacity)
+                layer.resize()
 
     def copy(self, source: int, target: int, columns: int) -> None:
         """Copy the first columns of slot ``source`` to slot ``target``."""

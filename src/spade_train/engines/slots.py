@@ -95,6 +95,7 @@ class SlotEngine:
                 self._waiting.append(request)
             else:
                 self._start(slot, request)
+        self._reserve(1, len(self._holder) + len(self._waiting))
 
     def release(self, keys: Iterable[int]) -> None:
         """Free the slots of conversations that have ended; what they hold stays there to be shared."""
@@ -107,8 +108,20 @@ class SlotEngine:
         return running > 0
 
     def collect(self, steps: int = 0) -> list[tuple[int, Sample]]:
-        """Decode until a turn has ended; see :class:`Engine`."""
-        limit = self.steps + steps if steps else None
+        """Decode until a turn has ended; see :class:`~spade_train.engine.Engine`.
+
+        Raises:
+            MemoryError: if the device's memory does not hold the conversations.
+        """
+        try:
+            return self._collect(self.steps + steps if steps else None)
+        except torch.cuda.OutOfMemoryError as error:
+            raise MemoryError(
+                f"out of GPU memory with {self._cache.rows} conversations of up to {self._cache.capacity} tokens in "
+                f"the cache: lower generation_rows"
+            ) from error
+
+    def _collect(self, limit: int | None) -> list[tuple[int, Sample]]:
         while True:
             self._fill()
             if not self._turns:
@@ -161,8 +174,8 @@ class SlotEngine:
         first_difference = np.where(equal.all(axis=1), width, equal.argmin(axis=1))
         return np.minimum(first_difference, self._cached[slots])
 
-    def _reserve(self, columns: int) -> None:
-        self._cache.reserve(columns)
+    def _reserve(self, columns: int, rows: int = 1) -> None:
+        self._cache.reserve(columns, rows)
         if (missing := self._cache.capacity - self._ids.shape[1]) > 0:
             self._ids = np.pad(self._ids, ((0, 0), (0, missing)))
 
@@ -294,7 +307,7 @@ def check_model(model: Any) -> None:
     positions = torch.arange(max(lengths)).expand(2, -1)
     with torch.no_grad():
         plain = model(input_ids=ids.to(cache.device), use_cache=False).logits.float()
-        cache.reserve(max(lengths))
+        cache.reserve(max(lengths), 2)
         cache.forward([1], ids[1:, :5], positions[1:, :5])
         cache.copy(1, 0, 0)
         cache.forward(

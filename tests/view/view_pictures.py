@@ -241,10 +241,8 @@ def main(folder: Path) -> None:
 
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as temporary:
-        runs_folder = Path(temporary).with_name("runs")  # a name that the pictures can show
-        shutil.rmtree(runs_folder, ignore_errors=True)
         pool = make_pool(Path(temporary) / "pool")
-        runs = [make_run(runs_folder / name, seed, pool) for seed, name in enumerate(("self-play", "fixed-pool"))]
+        runs = [make_run(Path(temporary) / name, seed, pool) for seed, name in enumerate(("self-play", "fixed-pool"))]
         memory = Memory.open(pool, embedder=HashedTokenEmbedder(), read_only=True)
         with View(memory, runs) as view, served(view) as address, driver() as browser:
             for name, path in paths(view).items():

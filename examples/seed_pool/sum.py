@@ -1,23 +1,27 @@
+import re
+
+from spade_envs.contract import TextEnv
+
+
 class SumEnv(TextEnv):
-    """Add two numbers."""
+    """Add two small numbers."""
 
     def reset(self, seed=None):
         super().reset(seed)
-        a, b = self.rng.randint(2, 49), self.rng.randint(2, 49)
+        a, b = self.rng.randint(2, 12), self.rng.randint(2, 12)
         self.right = a + b
-        self.below = self.rng.randint(1, 2)
+        self.wrong = self.right + self.rng.choice((2, 3, 5))
         return f"What is {a} + {b}?", {}
 
     def step(self, action):
         """The last number of the reply is the answer."""
         self.turn += 1
         numbers = re.findall(r"\d+", action)
-        right = bool(numbers) and int(numbers[-1]) == self.right
+        right = bool(numbers) and numbers[-1] == str(self.right)
         return "Right." if right else "Wrong.", float(right), True, False, {}
 
     def hint(self):
-        low = self.right - self.below
-        return f"The answer is a bit more than {low} and less than {low + 3}."
+        return f"It is not {self.wrong}. The answer is {self.right}."
 
     def solution(self):
         return str(self.right)

@@ -15,7 +15,7 @@ from spade_envs.memory import Memory
 from spade_envs.play import PlayConfig, PlayTask, StopReason, advance_episodes, start_episodes
 from spade_envs.pools import PoolError, export_memory
 from spade_envs.sandbox import Operation, Sandbox, SandboxError
-from spade_envs.validation import validate
+from spade_envs.validation import ValidationConfig, validate
 from spade_train.curriculum import PoolCurriculum
 from spade_train.cycle import CycleConfig
 from spade_train.pool_sources import Scorer, TrustedProgram, load_pool
@@ -215,12 +215,12 @@ def test_a_cycle_on_procedural_environments(tokenizer: Any) -> None:
 
 
 def test_the_seed_pool_is_sound() -> None:
-    """Every program is admitted and proven, its hint included."""
+    """Every program is admitted and proven; only its hint says the answer, which a model this small needs."""
     pool = load_pool(Path(__file__).parents[2] / "examples" / "seed_pool")
     assert len(pool.records) == 8
     with Sandbox() as sandbox:
         for one in pool.records:
-            report = validate(one.source, sandbox=sandbox)
+            report = validate(one.source, sandbox=sandbox, config=ValidationConfig(hint_answer="warn"))
             assert report.admitted, (one.name, report.refusals)
             assert report.proven, one.name
             assert sandbox.open(one.source).info.has_hint, one.name

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -77,10 +78,12 @@ def designer_prompt(config: SpadeConfig, prompts: PromptSet) -> tuple[Check, lis
     except (CorpusError, OSError, ValueError) as error:
         remedy = "JSONL with `text`, Parquet, a folder of texts, hf:owner/name, or builtin:nano"
         return Check("corpus", False, str(error), remedy), None
-    import random
-
     try:
-        with _memory(config) as memory, Sandbox() as sandbox:
+        with (
+            tempfile.TemporaryDirectory(prefix="spade-dry-", ignore_cleanup_errors=True) as scratch,
+            _memory(config, scratch) as memory,
+            Sandbox() as sandbox,
+        ):
             asked = Designer(prompts, memory, sandbox).prompt(design.document, design.skill, random.Random(config.seed))
     except (PromptSetError, StoreError) as error:
         return Check("corpus", False, str(error), "the memory or the prompt set is at fault"), None
@@ -120,8 +123,8 @@ def _known(config: SpadeConfig) -> list[EnvironmentRecord]:
         return memory.records(limit=3)
 
 
-def _memory(config: SpadeConfig) -> Memory:
-    """The run's memory as it is; an empty one elsewhere if there is none, so that nothing is made."""
+def _memory(config: SpadeConfig, scratch: str) -> Memory:
+    """The run's memory as it is; an empty one in ``scratch`` if there is none, so that nothing is made."""
     if Memory.ids(str(config.memory)):
         return Memory.open(config.memory, capacity=config.memory_capacity, read_only=True)
-    return Memory.open(tempfile.mkdtemp(prefix="spade-dry-"), capacity=config.memory_capacity)
+    return Memory.open(scratch, capacity=config.memory_capacity)

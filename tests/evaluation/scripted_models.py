@@ -32,8 +32,11 @@ class RuleModel:
             self._rule(conversation[-1]["content"], sampling.seed + place)
             for place, conversation in enumerate(conversations)
         ]
+        errors = {"!": "no reply", "?": "the prompt has 9 tokens, the model's context 8"}
         return [
-            Completion("", finish_reason="error", error="no reply") if text == "!" else Completion(text, 3, len(text))
+            Completion("", finish_reason="error", error=errors[text])
+            if text in errors
+            else Completion(text, 3, len(text))
             for text in texts
         ]
 

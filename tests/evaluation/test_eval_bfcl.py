@@ -15,6 +15,7 @@ from spade_train.evaluation.external.environment import find_environment
 from spade_train.evaluation.external.run import ExternalOptions, run_external
 from spade_train.evaluation.identity import model_identity
 from spade_train.evaluation.protocol import EvaluationError, published_protocol
+from spade_train.evaluation.question import Question
 
 PACKAGE = str(published_protocol("bfcl-v4").options["package"])
 INSTALLED = find_environment(PACKAGE)
@@ -62,8 +63,12 @@ def test_a_dialogue_that_broke_off_is_held_again(tmp_path: Path, monkeypatch: py
     rows = [
         {"id": "multi_turn_base_0", "result": [[]]},
         {"id": "multi_turn_base_1", "result": "Error during inference: gone"},
+        {"id": "multi_turn_base_3", "result": "Error during inference: Error code: 400 - the prompt has 9000 tokens"},
     ]
     path.write_text("".join(json.dumps(row) + "\n" for row in rows) + '{"id": "multi_turn_base_2", "res')
-    assert run.done() == {"multi_turn_base_0"}
+    kept = ["multi_turn_base_0", "multi_turn_base_3"]
+    assert run.done() == set(kept)
     run._drop_failures()
-    assert [json.loads(line)["id"] for line in path.read_text().splitlines()] == ["multi_turn_base_0"]
+    assert [json.loads(line)["id"] for line in path.read_text().splitlines()] == kept
+    (answer,) = run.answers([Question("multi_turn_base_3", group="multi_turn_base")])
+    assert (answer.score, answer.finish, answer.error) == (0.0, "refused", "")

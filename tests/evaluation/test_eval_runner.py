@@ -100,6 +100,14 @@ def test_what_got_no_answer_counts_as_wrong_and_is_asked_again(tmp_path: Path) -
     assert (result.score, result.errors, asked) == (1.0, 0, 2)
 
 
+def test_what_can_never_be_answered_is_wrong_and_not_asked_again(tmp_path: Path) -> None:
+    long = RuleModel(lambda text, _: "?" if text == "3+3" else right(text, 0))
+    result, _, _ = _run(tmp_path, long)
+    assert (result.errors, result.refused, result.score) == (0, 2, pytest.approx(0.9))
+    assert "2 prompts refused (too long?)" in result.marks
+    assert _run(tmp_path, RuleModel(right))[2] == 0
+
+
 def test_limits_overrides_and_costs_are_told(tmp_path: Path) -> None:
     result, folder, _ = _run(tmp_path, RuleModel(right), limit=3, as_published=False, prices=Prices(1e6, 0.0))
     assert result.marks == ["limit 3: smoke run, not comparable", "protocol changed"]

@@ -13,6 +13,7 @@ from typing import Any
 from spade_train.evaluation.protocol import EvaluationError, Protocol
 from spade_train.evaluation.question import Answer, Question
 from spade_train.evaluation.statistics import bootstrap_interval, stratified_interval
+from spade_train.evaluation.suite import REFUSED
 
 OVERALL = ""
 """The group of the column that is the mean of the others, where a protocol names one beside them."""
@@ -50,6 +51,7 @@ class Result:
     key: str = ""
     seed: int = 0
     errors: int = 0  # answers that never came; they count as 0
+    refused: int = 0  # questions that the model cannot take, mostly for their length; they count as 0
     cut_off: int = 0  # replies that ran into their budget
     prompt_tokens: int = 0
     completion_tokens: int = 0
@@ -69,6 +71,7 @@ class Result:
         marks = [f"limit {self.limit}: smoke run, not comparable"] if self.limit else []
         marks += [] if self.as_published else ["protocol changed"]
         marks += [f"{self.errors} answers missing"] if self.errors else []
+        marks += [f"{self.refused} prompts refused (too long?)"] if self.refused else []
         return marks
 
     def to_dict(self) -> dict[str, Any]:
@@ -133,6 +136,7 @@ def summarise(protocol: Protocol, suite: str, model: str, answers: Sequence[Answ
                   if f.name not in ("published", "notes")},
         protocol_hash=protocol.hash,
         errors=sum(bool(answer.error) for answer in answers),
+        refused=sum(answer.finish == REFUSED for answer in answers),
         cut_off=sum(answer.finish == "length" for answer in answers),
         prompt_tokens=sum(answer.prompt_tokens for answer in answers),
         completion_tokens=sum(answer.completion_tokens for answer in answers),

@@ -11,6 +11,15 @@ from spade_envs.models.base import ChatModel, Message
 from spade_train.evaluation.protocol import Protocol
 from spade_train.evaluation.question import Answer, Item, Question
 
+REFUSED = "refused"
+"""As :attr:`Answer.finish`: the model cannot take this question, and never will."""
+_REFUSALS = ("the prompt has", "HTTP 400", "HTTP 413", "HTTP 422", "Error during inference: Error code: 400")
+
+
+def is_refusal(error: str) -> bool:
+    """Whether asking again would end the same way: the prompt is too long, or not to the server's taste."""
+    return error.startswith(_REFUSALS)
+
 
 class Suite(Interface):
     """Questions with a protocol, and the way to have some of them answered and scored."""
@@ -88,11 +97,14 @@ class TextSuite:
         answers = []
         for item, completion in zip(items, completions, strict=True):
             question = item.question
-            score, detail = (0.0, {}) if completion.error else self.score(question, completion.text)
+            error, finish = completion.error, str(completion.finish_reason)
+            score, detail = (0.0, {}) if error else self.score(question, completion.text)
+            if is_refusal(error):
+                error, finish, detail = "", REFUSED, {"refused": error}
             answers.append(
                 Answer(
-                    *(question.id, item.sample, question.group, score, completion.text, completion.finish_reason),
-                    *(completion.prompt_tokens, completion.completion_tokens, completion.error, detail),
+                    *(question.id, item.sample, question.group, score, completion.text, finish),
+                    *(completion.prompt_tokens, completion.completion_tokens, error, detail),
                 )
             )
         return answers

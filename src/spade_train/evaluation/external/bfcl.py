@@ -12,7 +12,7 @@ from spade_train.evaluation.external.environment import evaluator_environment, m
 from spade_train.evaluation.protocol import EvaluationError, Protocol
 from spade_train.evaluation.question import Answer, Question
 from spade_train.evaluation.runner import Notice
-from spade_train.evaluation.suite import in_turn
+from spade_train.evaluation.suite import REFUSED, in_turn, is_refusal
 from spade_train.serving.process import Served
 
 CATEGORIES = ("multi_turn_base", "multi_turn_miss_func", "multi_turn_miss_param", "multi_turn_long_context")
@@ -110,11 +110,13 @@ class BfclRun:
         for question in questions:
             entry = results.get(question.id)
             failed = entry is None or _failed(entry)
+            refused = not failed and is_refusal(str((entry or {}).get("result")))
             verdict = wrong.get(question.id)
             answers.append(
                 Answer(
-                    *(question.id, 0, question.group, float(not failed and verdict is None)),
+                    *(question.id, 0, question.group, float(not (failed or refused) and verdict is None)),
                     text=json.dumps(entry.get("result") if entry else None),
+                    finish=REFUSED if refused else "stop",
                     prompt_tokens=_total(entry, "input_token_count"),
                     completion_tokens=_total(entry, "output_token_count"),
                     error=str((entry or {}).get("result", "no dialogue"))[:500] if failed else "",
@@ -151,7 +153,8 @@ class BfclRun:
 
 
 def _failed(entry: Mapping[str, Any]) -> bool:
-    return str(entry.get("result", "")).startswith(_FAILED)
+    result = str(entry.get("result", ""))
+    return result.startswith(_FAILED) and not is_refusal(result)
 
 
 def _total(entry: Mapping[str, Any] | None, name: str) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -13,7 +12,6 @@ SWITCHES = ("enable_thinking", "thinking")
 """Arguments by which chat templates are told whether to think (Qwen3, GLM, SmolLM3 …; DeepSeek V3.1, Granite)."""
 
 _TAGS = ("think", "thinking", "reasoning", "thought")
-_OPENED = re.compile(rf"<({'|'.join(_TAGS)})>\s*\Z")
 
 Render = Callable[[Mapping[str, Any]], str]
 
@@ -62,12 +60,6 @@ def thinking_arguments(thinking: str, render: Render) -> dict[str, Any]:
         f"thinking is to be {thinking}, and the chat template has no switch for it (tried {', '.join(SWITCHES)}): "
         f"leave it at default, or use a model that has one"
     )
-
-
-def opened_thought(prompt: str) -> str:
-    """Return the opening tag if the prompt's last words begin a thought, with what follows it; else nothing."""
-    found = _OPENED.search(prompt)
-    return found[0] if found else ""
 
 
 def find_thought(ids: Sequence[int], tags: ThinkTags, *, opened: bool) -> Thought | None:

@@ -14,7 +14,8 @@ from typing import Any, Literal, cast
 
 from spade_envs.models.base import Conversation, Message
 from spade_envs.models.chat_template import without_system
-from spade_train.thinking import opened_thought, think_tags, thinking_arguments
+from spade_envs.source_text.thoughts import opened_thought
+from spade_train.thinking import think_tags, thinking_arguments
 
 logger = logging.getLogger(__name__)
 

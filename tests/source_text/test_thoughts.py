@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spade_envs.source_text.thoughts import without_thoughts
+from spade_envs.source_text.thoughts import opened_thought, without_thoughts
 
 
 @pytest.mark.parametrize(
@@ -31,3 +31,13 @@ def test_no_thought_is_left(text: str) -> None:
     answer = without_thoughts(text)
     assert answer in text or "</" in text
     assert "</think" not in answer
+
+
+@pytest.mark.parametrize(
+    ("prompt", "begun"),
+    [("<|im_start|>assistant\n<think>\n", "<think>\n"), ("assistant\n<think>\n\n</think>\n\n", ""), ("assistant\n", ""),
+     ("<thought>", "<thought>"), ("say <think> and then", "")],
+)  # fmt: skip
+def test_thought_that_a_prompt_begins(prompt: str, begun: str) -> None:
+    assert opened_thought(prompt) == begun
+    assert without_thoughts(opened_thought(prompt) + "never ends") == ("" if begun else "never ends")

@@ -264,3 +264,11 @@ def test_other_ways_of_asking_keep_to_the_roles_switch(qwen3: Any) -> None:
     (reply,) = model.complete([ASKED], Sampling(max_tokens=1))
     assert reply.prompt_tokens == len(tokens.prompt(ASKED))
     assert reply.prompt_tokens > len(tokens.prompt(ASKED, "designer"))
+
+
+def test_thought_that_the_template_began_is_seen_by_every_reader(plain: Any) -> None:
+    tokenizer = _tokenizer(plain, "qwen3_5_think")
+    (reply,) = TransformersModel(tiny_model(tokenizer), tokenizer, name="m").complete([ASKED], Sampling(max_tokens=3))
+    assert reply.text.startswith("<think>\n")
+    off = TransformersModel(tiny_model(tokenizer), tokenizer, name="m", template={"enable_thinking": False})
+    assert not off.complete([ASKED], Sampling(max_tokens=3))[0].text.startswith("<think>")

@@ -7,6 +7,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from spade_envs.models.base import Conversation, Message, ModelError, ToolSchemas
+from spade_envs.source_text.thoughts import opened_thought
+
+_TAIL = 16  # tokens at the end of a prompt in which a tag fits
 
 
 def takes_tools(tokenizer: Any) -> bool:
@@ -47,6 +50,11 @@ def render(
             with contextlib.suppress(jinja2.TemplateError):
                 return _ids(tokenizer, without_system(conversation), tools, arguments or {})
         raise ModelError(f"model {name}: its chat template refuses the conversation: {error}") from error
+
+
+def begun(tokenizer: Any, ids: Sequence[int]) -> str:
+    """Return what a prompt has begun of the reply: the tag of a thought, or nothing."""
+    return opened_thought(tokenizer.decode(list(ids[-_TAIL:]), skip_special_tokens=False))
 
 
 def _ids(tokenizer: Any, messages: Sequence[Any], tools: ToolSchemas, arguments: Mapping[str, Any]) -> list[int]:

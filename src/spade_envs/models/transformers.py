@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from spade_envs.models.base import Completion, Conversation, ModelError, Sampling, ToolSchemas
-from spade_envs.models.chat_template import render, takes_tools
+from spade_envs.models.chat_template import begun, render, takes_tools
 
 if TYPE_CHECKING:
     import torch
@@ -243,6 +243,7 @@ class TransformersModel:
             stop = next((position for position, token in enumerate(ids) if token in ends), None)
             text = self._tokenizer.decode(ids[:stop], skip_special_tokens=True, clean_up_tokenization_spaces=False)
             used = len(ids) if stop is None else stop + 1
+            text = begun(self._tokenizer, prompts[index]) + text
             completions.append(Completion(text, len(prompts[index]), used, "length" if stop is None else "stop"))
         return completions
 

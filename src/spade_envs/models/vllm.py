@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from spade_envs.models.base import Completion, Conversation, ModelError, Sampling, ToolSchemas
-from spade_envs.models.chat_template import render, takes_tools
+from spade_envs.models.chat_template import begun, render, takes_tools
 
 
 class VLLMModel:
@@ -128,7 +128,9 @@ class VLLMModel:
             reply = output.outputs[0]
             counts = len(prompts[index]), len(reply.token_ids)
             completions[index] = Completion(
-                reply.text, *counts, "length" if reply.finish_reason == "length" else "stop"
+                begun(self._tokenizer, prompts[index]) + reply.text,
+                *counts,
+                "length" if reply.finish_reason == "length" else "stop",
             )
         return completions
 

@@ -8,6 +8,7 @@ _TAGS = "think|thinking|reasoning|thought"
 _THOUGHT = re.compile(rf"<({_TAGS})>.*?</\1>", re.DOTALL)
 _END = re.compile(rf"</(?:{_TAGS})>")
 _START = re.compile(rf"^[ \t]*<(?:{_TAGS})>", re.MULTILINE)
+_OPENED = re.compile(rf"<(?:{_TAGS})>\s*\Z")
 
 
 def without_thoughts(text: str) -> str:
@@ -23,3 +24,12 @@ def without_thoughts(text: str) -> str:
     if start := _START.search(answer):
         answer = answer[: start.start()]
     return answer
+
+
+def opened_thought(prompt: str) -> str:
+    """Return the tag, and the space after it, if the last words of a prompt begin a thought; else nothing.
+
+    Before a reply to such a prompt it makes a thought that never ended visible as one.
+    """
+    found = _OPENED.search(prompt)
+    return found[0] if found else ""

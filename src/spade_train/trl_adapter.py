@@ -60,7 +60,7 @@ class TrlSampler:
         collective: whether every rank must call equally often and equally wide; by default as the backend needs.
         engine: ``auto`` for an engine in which no turn waits for another one, wherever the trainer allows it;
             ``lock_step`` for TRL's own generation.
-        lag: see :class:`spade_train.engine.Engine`.
+        lag: see :class:`spade_train.engine.Engine`; -1 for 1 where a GPU samples, 0 on a CPU.
 
     ``reason`` says why turns are sampled in lock step; it is empty where they are not.
     """
@@ -68,7 +68,8 @@ class TrlSampler:
     def __init__(
         self, trainer: Any, *, rows: int = 256, collective: bool | None = None, engine: str = "lock_step", lag: int = 0
     ) -> None:
-        self._trainer, self._rows, self._lag = trainer, rows, lag
+        self._trainer, self._rows = trainer, rows
+        self._lag = lag if lag >= 0 else int(trainer.accelerator.device.type != "cpu")
         self.collective = is_collective(trainer) if collective is None else collective
         self.reason = "engine is lock_step"
         self._opened = 0

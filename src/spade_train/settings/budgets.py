@@ -18,10 +18,10 @@ class BudgetSettings:
     context_tokens: int = setting(0, "prompt and completion of one row; 0: the model's own")
     generation_rows: int = setting(256, "most sequences sampled together; ignored by collective backends")
     engine: str = setting("auto", "auto: no turn waits for another one, where the backend allows it; or lock_step")
-    environment_lag: int = setting(0, "model steps that go on while environments answer; 0: none, environments first")
+    environment_lag: int = setting(-1, "model steps that go on while environments answer; -1: 1 on a GPU, else 0")
 
     def check_budgets(self) -> None:
         """Raise ConfigError if a setting is wrong."""
         at_least(self, 1, ["generation_rows"])
-        at_least(self, 0, ["environment_lag"])
+        at_least(self, -1, ["environment_lag"])
         one_of(self, {"engine": ("auto", "lock_step")})

@@ -21,7 +21,7 @@ class CapitalEnv(TextEnv):
 
     def reset(self, seed=None):
         super().reset(seed)
-        (country, self.right), (_, self.wrong) = self.rng.sample(self.capitals, 2)
+        country, self.right = self.rng.choice(self.capitals)
         return f"What is the capital of {country}?", {}
 
     def step(self, action):
@@ -32,7 +32,7 @@ class CapitalEnv(TextEnv):
         return "Right." if right else "Wrong.", float(right), True, False, {}
 
     def hint(self):
-        return f"It is not {self.wrong}. The answer is {self.right}."
+        return f"The answer is {self.right}."
 
     def solution(self):
         return self.right

@@ -10,7 +10,6 @@ class DoubleEnv(TextEnv):
         super().reset(seed)
         number = self.rng.randint(3, 25)
         self.right = 2 * number
-        self.wrong = self.right + self.rng.choice((2, 3, 5))
         return f"What is 2 times {number}?", {}
 
     def step(self, action):
@@ -21,7 +20,7 @@ class DoubleEnv(TextEnv):
         return "Right." if right else "Wrong.", float(right), True, False, {}
 
     def hint(self):
-        return f"It is not {self.wrong}. The answer is {self.right}."
+        return f"The answer is {self.right}."
 
     def solution(self):
         return str(self.right)

@@ -10,7 +10,6 @@ class LargerEnv(TextEnv):
         super().reset(seed)
         shown = self.rng.sample(range(10, 99), 2)
         self.right = max(shown)
-        self.wrong = self.right + self.rng.choice((2, 3, 5))
         return f"Which number is larger, {shown[0]} or {shown[1]}?", {}
 
     def step(self, action):
@@ -21,7 +20,7 @@ class LargerEnv(TextEnv):
         return "Right." if right else "Wrong.", float(right), True, False, {}
 
     def hint(self):
-        return f"It is not {self.wrong}. The answer is {self.right}."
+        return f"The answer is {self.right}."
 
     def solution(self):
         return str(self.right)

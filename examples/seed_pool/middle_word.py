@@ -11,7 +11,7 @@ class MiddleWordEnv(TextEnv):
     def reset(self, seed=None):
         super().reset(seed)
         listed = self.rng.sample(self.words, 3)
-        self.right, self.wrong = listed[1], listed[self.rng.choice((0, 2))]
+        self.right = listed[1]
         return f"Here is a list: {', '.join(listed)}. Which word is the middle one?", {}
 
     def step(self, action):
@@ -22,7 +22,7 @@ class MiddleWordEnv(TextEnv):
         return "Right." if right else "Wrong.", float(right), True, False, {}
 
     def hint(self):
-        return f"It is not {self.wrong}. The answer is {self.right}."
+        return f"The answer is {self.right}."
 
     def solution(self):
         return self.right

@@ -13,7 +13,7 @@ class OddOneOutEnv(TextEnv):
     def reset(self, seed=None):
         super().reset(seed)
         listed = [*self.rng.sample(self.plants, 2), self.rng.choice(self.animals)]
-        self.right, self.wrong = listed[2], listed[0]
+        self.right = listed[2]
         self.rng.shuffle(listed)
         return f"Which of these is an animal: {', '.join(listed)}?", {}
 
@@ -25,7 +25,7 @@ class OddOneOutEnv(TextEnv):
         return "Right." if right else "Wrong.", float(right), True, False, {}
 
     def hint(self):
-        return f"It is not {self.wrong}. The answer is {self.right}."
+        return f"The answer is {self.right}."
 
     def solution(self):
         return self.right

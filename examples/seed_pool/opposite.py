@@ -24,7 +24,7 @@ class OppositeEnv(TextEnv):
 
     def reset(self, seed=None):
         super().reset(seed)
-        (word, self.right), (_, self.wrong) = self.rng.sample(self.pairs, 2)
+        word, self.right = self.rng.choice(self.pairs)
         return f"What is the opposite of {word}?", {}
 
     def step(self, action):
@@ -35,7 +35,7 @@ class OppositeEnv(TextEnv):
         return "Right." if right else "Wrong.", float(right), True, False, {}
 
     def hint(self):
-        return f"It is not {self.wrong}. The answer is {self.right}."
+        return f"The answer is {self.right}."
 
     def solution(self):
         return self.right

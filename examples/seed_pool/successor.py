@@ -10,7 +10,6 @@ class SuccessorEnv(TextEnv):
         super().reset(seed)
         number = self.rng.randint(10, 98)
         self.right = number + 1
-        self.wrong = self.right + self.rng.choice((2, 3, 5))
         return f"Which number comes right after {number}?", {}
 
     def step(self, action):
@@ -21,7 +20,7 @@ class SuccessorEnv(TextEnv):
         return "Right." if right else "Wrong.", float(right), True, False, {}
 
     def hint(self):
-        return f"It is not {self.wrong}. The answer is {self.right}."
+        return f"The answer is {self.right}."
 
     def solution(self):
         return str(self.right)

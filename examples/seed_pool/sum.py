@@ -10,7 +10,6 @@ class SumEnv(TextEnv):
         super().reset(seed)
         a, b = self.rng.randint(2, 12), self.rng.randint(2, 12)
         self.right = a + b
-        self.wrong = self.right + self.rng.choice((2, 3, 5))
         return f"What is {a} + {b}?", {}
 
     def step(self, action):
@@ -21,7 +20,7 @@ class SumEnv(TextEnv):
         return "Right." if right else "Wrong.", float(right), True, False, {}
 
     def hint(self):
-        return f"It is not {self.wrong}. The answer is {self.right}."
+        return f"The answer is {self.right}."
 
     def solution(self):
         return str(self.right)

@@ -7,7 +7,6 @@ set; values that would make the update wrong are refused with the reason.
 from __future__ import annotations
 
 import difflib
-import os
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +16,7 @@ from trl import GRPOConfig
 
 from spade_train.recipe_files import read_recipe
 from spade_train.rewards import HINTED_REWARDS, WINDOW_REWARDS, DesignerReward, Pay, Penalties
-from spade_train.settings.base import ConfigError, at_least, setting
+from spade_train.settings.base import ConfigError, at_least, launched_ranks, setting
 from spade_train.settings.budgets import BudgetSettings
 from spade_train.settings.cycle import CycleSettings
 from spade_train.settings.life import LifeSettings
@@ -86,7 +85,9 @@ class SpadeConfig(
     @property
     def hinted(self) -> bool:
         """Whether environments are played with hints as well."""
-        return self.mode == "self_play" and (self.train_hints or self.designer_reward in HINTED_REWARDS)
+        if self.mode == "fixed_pool":
+            return self.pool_hints
+        return self.train_hints or self.designer_reward in HINTED_REWARDS
 
     @property
     def written(self) -> int:
@@ -120,7 +121,7 @@ class SpadeConfig(
     def rows_needed(self) -> int:
         """Rows of one cycle on one rank before rounding up to whole micro-batches."""
         rows = {"designer": self.written, "hint": self.written * self.hints, "agent": self.places * self.plays}
-        over_ranks = bool(self.trained & {"designer", "hint"}) and _ranks() > 1
+        over_ranks = bool(self.trained & {"designer", "hint"}) and launched_ranks() > 1
         return sum(rows[role] for role in self.trained) + over_ranks  # an unused row balances what ranks compare
 
     @property
@@ -175,11 +176,6 @@ class SpadeConfig(
                 f"save_total_limit must be at least 2, got {self.save_total_limit}: the older checkpoint is removed "
                 f"before the newer one is complete"
             )
-
-
-def _ranks() -> int:
-    """Return the number of processes by the launcher's variable: the trainer's own count is not known yet."""
-    return int(os.environ.get("WORLD_SIZE", "1"))
 
 
 def load_recipe(path: str | Path, **overrides: Any) -> SpadeConfig:

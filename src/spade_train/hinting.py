@@ -39,7 +39,7 @@ class HintStage:
         if self._writer is not None:
             return self._write(self._writer, played, sampler)
         said = iter(own_hints(self._sandbox, [(one.program, seed) for one in played for seed in one.seeds]))
-        own = [(one, [next(said) or "" for _ in one.seeds]) for one in played]
+        own = [(one, [next(said) or one.record.hint for _ in one.seeds]) for one in played]
         return [(one, hints) for one, hints in own if all(hints)]
 
     def _write(self, writer: HintWriter, played: Sequence[Played], sampler: Sampler) -> list[tuple[Played, list[str]]]:

@@ -145,12 +145,13 @@ class Rollout:
             return None
 
     def _play(self, played: Sequence[Played], plan: Plan, sampler: Sampler) -> list[Row]:
-        """Play everything, the new environments hinted too, at the same time; return the rows of plain episodes."""
+        """Play everything, new environments and those of a pool hinted too; return the rows of plain episodes."""
         tasks = [PlayTask(one.program, seed, None, one.record.id) for one in played for seed in one.seeds]
         owners = [one for one in played for _ in one.seeds]
         plain = len(tasks)
         if plan.phase == 0:
-            for one, hints in self.hints.hints([one for one in played if one.fresh], sampler):
+            measured = [one for one in played if one.fresh or self.designs is None]
+            for one, hints in self.hints.hints(measured, sampler):
                 tasks += [PlayTask(one.program, seed, hint, one.record.id) for seed, hint in zip(one.seeds, hints)]
                 owners += [one] * len(hints)
         episodes = start_episodes(self.sandbox, tasks, self.play)

@@ -32,6 +32,7 @@ def test_fixed_pool_has_no_designer_rows(tmp_path: Path) -> None:
     config = _config(tmp_path, mode="fixed_pool", pool="p", environments=5, plays=4, per_device_train_batch_size=64)
     assert (config.written, config.places, config.num_generations) == (0, 5, 20)
     assert not config.hinted
+    assert _config(tmp_path, mode="fixed_pool", pool="p", environments=5, plays=4, pool_hints=True).hinted
 
 
 @pytest.mark.parametrize(

@@ -224,3 +224,21 @@ def test_the_seed_pool_is_sound() -> None:
             assert report.admitted, (one.name, report.refusals)
             assert report.proven, one.name
             assert sandbox.open(one.source).info.has_hint, one.name
+
+
+def test_a_pool_is_played_with_its_hints_where_that_is_asked_for(tokenizer: Any, tmp_path: Path) -> None:
+    _memory(tmp_path / "memory", 2)
+    pool = load_pool(tmp_path / "memory")
+    config = CycleConfig(plays=2, hinted=True, places=2, slots=4, context_tokens=4096)
+    tokens = ChatTokens(tokenizer)
+    plan = PoolCurriculum(pool.records, 2, 0).plan(0, 0, 1, [])
+    reply = [*tokens.tokenizer.encode("e"), tokens.eos]
+    with pool.sandbox() as sandbox:
+        cycle = Rollout(tokens, None, sandbox, PlayConfig(turn_tokens=8), config).run(
+            plan, ScriptedSampler(lambda *_: reply)
+        )
+    assert [row.role for row in cycle.rows] == ["agent"] * 4  # hinted episodes are not trained on
+    for one in cycle.played:
+        assert len(one.hinted) == len(one.plain) == 2
+        assert all("the secret is" in str(episode.messages) for episode in one.hinted)
+        assert not any("the secret is" in str(episode.messages) for episode in one.plain)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from spade_train.settings.base import ConfigError, at_least, one_of, setting
+from spade_train.settings.base import ConfigError, at_least, launched_ranks, one_of, setting
 
 MODES = ("self_play", "fixed_pool")
 
@@ -35,6 +35,7 @@ class CycleSettings:
     replay_plays: int = setting(64, "plain episodes after which an environment is not replayed any more")
     easy_share: float = setting(0.0, "share of the replays that are mastered environments, against forgetting")
     environments: int = setting(18, "fixed_pool: environments of one cycle")
+    pool_hints: bool = setting(False, "fixed_pool: play with the environments' hints too, to measure regret")
 
     train_designer: bool = setting(True, "false: programs are written with the adapter off, or by designer_model")
     train_hints: bool = setting(False, "train on the hints that the policy writes; a hint is paid its regret")
@@ -49,10 +50,11 @@ class CycleSettings:
         at_least(self, 0, ["active_skills"])
         if self.plays < 2:
             raise ConfigError("plays must be at least 2: episodes are compared within their environment")
-        if self.designs < 2 and not (self.active_skills and self.documents >= 2 * self.active_skills):
+        documents = self.documents * launched_ranks()
+        if self.designs < 2 and not (self.active_skills and documents >= 2 * self.active_skills):
             raise ConfigError(
-                "designs must be at least 2, or documents at least twice active_skills: rows are compared within "
-                "their group, the skill"
+                "designs must be at least 2, or the documents of all ranks at least twice active_skills: rows are "
+                "compared within their group, the skill"
             )
         if not 0.0 <= self.replay_share < 1.0:
             raise ConfigError(f"replay_share must lie in [0, 1), got {self.replay_share}")

@@ -177,7 +177,7 @@ class SelfPlay:
         """Go back to the point at which :meth:`state_dict` was taken; collective.
 
         Raises:
-            ResumeError: if the state is another run's.
+            ResumeError: if the state is another run's, or the memory lacks what it was written with.
         """
         from accelerate import PartialState
 
@@ -185,6 +185,11 @@ class SelfPlay:
             raise ResumeError(
                 f"the checkpoint is of run {state.get('run')!r}, this is {self.config.run!r}: keep run_name and the "
                 f"name of output_dir when you resume"
+            )
+        if (position := self.memory.position()) < int(state["memory_position"]):
+            raise ResumeError(
+                f"the memory {self.memory.path} stands at position {position}, the checkpoint was written at "
+                f"{state['memory_position']}: it was replaced or has lost writes. Put it back, or start a new run."
             )
         self.curriculum.load_state_dict(state["curriculum"])
         process = PartialState()

@@ -18,6 +18,7 @@ from safetensors.torch import load_file
 
 from spade_train.callbacks import STATE_FILE, damage, last_checkpoint, read_alarms, read_metrics, read_parts
 from spade_train.callbacks.disk import DiskFullError, explained, is_full
+from spade_train.curriculum import ResumeError
 from spade_train.recipe import run
 
 
@@ -86,6 +87,12 @@ def test_first_checkpoint_torn_means_from_the_start(copied: Path) -> None:
     assert last_checkpoint(copied) is None
     tinyrun.tiny_run(copied, 4)
     assert last_checkpoint(copied) == copied / "checkpoint-4"
+
+
+def test_a_memory_that_lost_writes_is_told(copied: Path) -> None:
+    shutil.rmtree(copied / "memory")
+    with pytest.raises(ResumeError, match=r"stands at position 0, the checkpoint was written at \d+"):
+        tinyrun.tiny_run(copied, 4)
 
 
 def _run_with_small_files(folder: Path, steps: int, most: int) -> None:

@@ -69,6 +69,8 @@ class DesignStage:
         for (prompt, ids), (sample, error) in zip(asked, replies, strict=True):
             row = Row("designer", prompt.skill, ids)
             row.sampled(sample.ids, sample.logprobs)
+            if not sample.ids:
+                row.given([self._tokens.eos])  # a row is never empty, and a late one must not change later
             if error:
                 written.append(Written(row, Attempt(prompt.skill, "model_error", reason=error, cause="model_error")))
             else:

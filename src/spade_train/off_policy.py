@@ -15,13 +15,15 @@ import torch
 def truncated_ratio(now: torch.Tensor, sampling: torch.Tensor, mask: torch.Tensor, cap: float) -> torch.Tensor:
     """Return ``min(exp(now - sampling), cap)`` where ``mask`` is 1, and 1 elsewhere.
 
+    A token whose log-probability is not known (NaN) gets 1 too.
+
     Args:
         now: log-probabilities of the tokens under the policy that is updated, shape (…, T).
         sampling: those under the policy that sampled them, same shape.
         mask: 1 for sampled tokens, same shape.
         cap: greatest ratio.
     """
-    ratio = torch.exp((now - sampling) * mask).clamp(max=cap)
+    ratio = torch.exp(torch.nan_to_num(now - sampling, nan=0.0)).clamp(max=cap)
     return torch.where(mask.bool(), ratio, torch.ones_like(ratio))
 
 

@@ -22,6 +22,11 @@ def test_ratio_by_hand() -> None:
     assert truncated_ratio(now, sampling, mask, 3.0).tolist() == [pytest.approx([2.0, 3.0, 0.25, 1.0])]
 
 
+def test_unknown_log_probabilities_are_not_corrected() -> None:
+    now, sampling = torch.tensor([-1.0, -1.0]), torch.tensor([float("nan"), float("nan")])
+    assert truncated_ratio(now, sampling, torch.tensor([1, 0]), 3.0).tolist() == [1.0, 1.0]
+
+
 def test_ratio_agrees_with_the_formula_token_by_token() -> None:
     generator = torch.Generator().manual_seed(0)
     now, sampling = (-4 * torch.rand(5, 7, generator=generator) for _ in range(2))

@@ -193,9 +193,12 @@ def test_slots_follow_the_trained_roles(tmp_path: Any, changes: dict[str, Any], 
 
 
 def test_several_ranks_keep_an_unused_row(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("spade_train.config._ranks", lambda: 2)
+    for module in ("config", "settings.cycle"):
+        monkeypatch.setattr(f"spade_train.{module}.launched_ranks", lambda: 2)
     assert SpadeConfig(output_dir=str(tmp_path), **(BASE | SIZES)).rows_needed == 39
     assert SpadeConfig(output_dir=str(tmp_path), train_designer=False, **(BASE | SIZES)).rows_needed == 32
+    # one program a document will do: each of the two active skills has two, over both ranks
+    assert SpadeConfig(output_dir=str(tmp_path), **(BASE | SIZES | {"designs": 1, "active_skills": 2})).written == 2
 
 
 @pytest.mark.parametrize(
@@ -208,7 +211,7 @@ def test_several_ranks_keep_an_unused_row(tmp_path: Any, monkeypatch: pytest.Mon
         ({"mode": "fixed_pool", "pool": "p", "regenerate_every": 4}, "regenerate_every must be 1"),
         ({"designer_reward": "micro_lp"}, "regenerate_every of at least 2"),
         ({"hints": 5}, "must not exceed plays"),
-        ({"designs": 1}, "twice active_skills"),
+        ({"designs": 1}, "of all ranks at least twice active_skills"),
         ({"easy_share": 1.5}, "easy_share"),
         ({"plateau_low": 0.7}, "plateau_low"),
         ({"plateau_ramp": 0.0}, "plateau_ramp"),

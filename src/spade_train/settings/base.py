@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping
 from dataclasses import field
 from typing import Any
@@ -14,6 +15,11 @@ class ConfigError(ValueError):
 def setting(default: Any, text: str) -> Any:
     """Return a dataclass field with a help text."""
     return field(default=default, metadata={"help": text})
+
+
+def launched_ranks() -> int:
+    """Return the number of processes by the launcher's variable: the trainer's own count is not known yet."""
+    return int(os.environ.get("WORLD_SIZE", "1"))
 
 
 def one_of(settings: object, choices: Mapping[str, Iterable[Any]]) -> None:

@@ -52,7 +52,6 @@ def _design_metrics(written: Sequence[Written], limit: int) -> dict[str, float]:
     repeated = sum(count - 1 for count in played.values())
     causes = Counter(one.attempt.cause or str(one.attempt.status) for one in written)
     refused = {f"refused/{cause}": float(n) for cause, n in causes.items() if cause not in ("admitted", "duplicate")}
-    rewards = [one.row.reward or 0.0 for one in written]
     lengths = [one.row.tokens for one in written]
     cut = {"design/cut": fmean(length >= limit for length in lengths)} if limit else {}
     return (
@@ -63,9 +62,6 @@ def _design_metrics(written: Sequence[Written], limit: int) -> dict[str, float]:
             "design/admitted": status["admitted"] / len(written),
             "design/duplicate": (status["duplicate"] + repeated) / len(written),
             "design/no_code": status["no_code"] / len(written),
-            "design/timeout": fmean(one.outcome.timed_out for one in written),
-            "design/reward": fmean(rewards),
-            "design/reward_std": pstdev(rewards),
             "design/tokens": fmean(lengths),
             "design/tokens_max": max(lengths),
         }

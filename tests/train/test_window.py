@@ -15,6 +15,7 @@ from spade_envs.play import PlayConfig
 from spade_envs.record import EnvironmentRecord
 from spade_envs.sandbox import Sandbox
 from spade_train.cycle import Cycle, CycleConfig, Design, Plan, Written
+from spade_train.metrics import cycle_metrics
 from spade_train.rewards import Pay, Penalties, designer_reward, plateau, win_rate
 from spade_train.rollout import Rollout
 from spade_train.rows import Row
@@ -95,6 +96,14 @@ def test_designer_rows_are_trained_k_rollouts_later_by_the_whole_window(sandbox:
             assert one.row.reward == pytest.approx(plateau(win_rate(values)) / one.outcome.copies)
     assert any(one.environment for one in cycles[3].paid)
     assert all(one.row.reward is None for cycle in cycles[6:7] for one in cycle.written if one not in cycles[8].paid)
+
+
+def test_metrics_say_what_was_earned_when_it_is_known(sandbox: Sandbox, tokens: ChatTokens) -> None:
+    figures = [cycle_metrics(cycle) for cycle in _run(_rollout(sandbox, tokens), _talker(tokens), 6)]
+    assert ["design/valid" in one for one in figures] == [True, False, False, True, False, False]
+    for name in ("design/reward", "design/reward_std", "design/timeout"):
+        assert [name in one for one in figures] == [False, False, False, True, False, True]
+    assert ["environment/regret" in one for one in figures] == [True, False, False, True, False, False]
 
 
 def test_regret_is_of_the_first_rollout_alone(sandbox: Sandbox, tokens: ChatTokens) -> None:

@@ -166,6 +166,20 @@ def test_observations_and_shared_beginnings_are_computed_once(model: Any, tokeni
     assert engine.read == 200 + observations  # the sampled last id of a turn; the observation's last one is decoded
 
 
+@pytest.mark.parametrize("chunk_tokens", [64, 4096])
+def test_every_shared_stretch_is_computed_once(model: Any, chunk_tokens: int) -> None:
+    rng = np.random.default_rng(0)
+    system, contexts = rng.integers(5, 390, 150).tolist(), []
+    for _ in range(4):
+        environment = system + rng.integers(5, 390, 120).tolist()
+        contexts += [environment + rng.integers(5, 390, 20).tolist() for _ in range(8)]
+    engine = SlotEngine(model, Draw(), [], slots=12, chunk_tokens=chunk_tokens)
+    samples = sample_all(engine, contexts, 3)
+    assert engine.read <= 150 + 4 * 120 + 32 * 19
+    for context, sample in list(zip(contexts, samples, strict=True))[::5]:
+        assert torch.tensor(sample.logprobs).sub(_scores(model, context, sample.ids)).abs().max() < 1e-5
+
+
 def test_finished_conversations_make_room_at_once(model: Any) -> None:
     engine = SlotEngine(model, Draw(), [], slots=2)
     engine.submit([TurnRequest(key, [5, 6, 7], length) for key, length in enumerate((2, 6, 3))])

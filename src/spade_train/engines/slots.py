@@ -76,6 +76,7 @@ class SlotEngine:
         self._turns: dict[int, _Turn] = {}  # slot: the turn it samples
         self._holder: dict[int, int] = {}  # key: its slot
         self._waiting: deque[TurnRequest] = deque()
+        self._waits: dict[int, tuple[int, _Turn, int]] = {}  # slot: whose columns it waits for, up to which one
         self._seen: torch.Tensor | None = None
 
     def submit(self, requests: Sequence[TurnRequest]) -> None:
@@ -152,6 +153,7 @@ class SlotEngine:
 
     def _start(self, slot: int, request: TurnRequest) -> None:
         """Begin a turn; the columns that agree with its context are kept."""
+        self._waits.pop(slot, None)
         context = np.asarray(request.context, np.int64)
         self._reserve(len(context) + 1)
         kept = min(int(self._shared(context, slice(slot, slot + 1))[0]), len(context) - 1)
@@ -185,6 +187,7 @@ class SlotEngine:
         if used - len(taken) <= used // 8:
             return
         owner = {slot: key for key, slot in self._holder.items()}
+        self._waits.clear()
         free = [slot for slot in range(used) if slot not in taken]
         for slot in sorted(taken, reverse=True):
             if not free or free[0] > slot:
@@ -222,22 +225,38 @@ class SlotEngine:
         return int(self._length[slot] - 1 - self._cached[slot])
 
     def _leaders(self, pending: list[int]) -> list[int]:
-        """Copy what other slots hold, and leave out those that will share what is about to be computed."""
+        """Return slots for one chunk: copy what others hold, leave out those that share what is to be computed."""
         leaders: list[int] = []
+        budget = self._chunk
         for slot in pending:
-            context = self._ids[slot, : self._length[slot] - 1]
-            have = int(self._cached[slot])
-            if len(context) - have >= _WORTH:
-                shared = self._shared(context, slice(None))
-                source = int(shared.argmax())
-                coming = max((self._agree(slot, leader) for leader in leaders), default=0)
-                if coming - max(have, int(shared[source])) >= _WORTH:
+            if budget <= 0:
+                break
+            if self._still_waits(slot):
+                continue
+            have, wanted = int(self._cached[slot]), int(self._length[slot]) - 1
+            if wanted - have >= _WORTH:
+                coming, leader = max(((self._agree(slot, one), one) for one in leaders), default=(0, slot))
+                if coming - have >= _WORTH and coming > self._cached[leader]:
+                    self._waits[slot] = (leader, self._turns[leader], coming)
                     continue
+                shared = self._shared(self._ids[slot, :wanted], slice(self._cache.rows))
+                source = int(shared.argmax())
                 if shared[source] - have >= _WORTH:
                     self._copy(source, slot, int(shared[source]))
-            if self._cached[slot] < len(context):
+            if (unread := self._unread(slot)) > 0:
                 leaders.append(slot)
+                budget -= unread
         return leaders
+
+    def _still_waits(self, slot: int) -> bool:
+        """Whether a slot waits for columns that another one is computing. Nobody waits for one that waits then."""
+        if slot not in self._waits:
+            return False
+        leader, turn, columns = self._waits[slot]
+        if self._turns.get(leader) is turn and self._cached[leader] < columns:
+            return True
+        del self._waits[slot]
+        return False
 
     def _agree(self, slot: int, leader: int) -> int:
         """Return how many columns of ``leader`` will serve ``slot`` once they are computed."""

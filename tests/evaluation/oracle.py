@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import deque
 from collections.abc import Mapping
 from typing import Any
@@ -27,7 +28,14 @@ def reasoning_answer(task: str, entry: Mapping[str, Any]) -> str:
 
 
 def _undone(move: str) -> str:
-    return move.removesuffix("'") if move.endswith("'") else f"{move}'"
+    """The inverse of a move, without a layer's number: the scorer drops moves that begin with one."""
+    found = re.fullmatch(r"([12]?)([A-Z])(w?)('?)", move)
+    assert found is not None, move
+    number, face, wide, backwards = found.groups()
+    turn, undo = ("", "'") if backwards else ("'", "")
+    if number == "2" and not wide:  # the second layer alone: both, and the outer one back
+        return f"{face}w{turn} {face}{undo}"
+    return f"{face}w{turn}" if wide and number != "1" else f"{face}{turn}"
 
 
 def _rush_hour(board: str) -> str:
@@ -58,7 +66,8 @@ def _rush_hour(board: str) -> str:
             for step, cell in _reachable(state[number], sizes[label], strides[label], taken):
                 after = (*state[:number], cell, *state[number + 1 :])
                 if after not in before:
-                    before[after] = (state, f"{label}{step:+d}")
+                    # The scorer names pieces by their rank, whatever letters the board skips.
+                    before[after] = (state, f"{chr(ord('A') + number)}{step:+d}")
                     waiting.append(after)
     raise AssertionError(f"no solution to {board}")
 

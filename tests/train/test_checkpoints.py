@@ -122,7 +122,9 @@ class _Small(tinyrun.TrainerCallback):
 
 def test_full_disk_is_told_and_the_older_checkpoint_is_whole(tmp_path: Path) -> None:
     folder = tmp_path / "run"
-    process = multiprocessing.get_context("spawn").Process(target=_run_with_small_files, args=(folder, 4, 30_000))
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["tinyrun"])  # the heavy libraries, loaded once
+    process = context.Process(target=_run_with_small_files, args=(folder, 4, 30_000))
     process.start()
     process.join()
     assert process.exitcode == 0

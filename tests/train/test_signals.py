@@ -88,7 +88,8 @@ def test_a_signal_to_one_rank_stops_all(tmp_path: Path) -> None:
     with socket.socket() as probe:
         probe.bind(("localhost", 0))
         port = probe.getsockname()[1]
-    context = multiprocessing.get_context("spawn")
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["tinyrun"])  # the heavy libraries, loaded once
     both = [context.Process(target=_rank, args=(tmp_path / "run", rank, port)) for rank in range(2)]
     for process in both:
         process.start()

@@ -150,6 +150,9 @@ def overhead(steps: int) -> float:
                 for event in ("on_step_end", "on_log", "on_save", "on_train_begin", "on_train_end"):
                     meter.wrap(one, event, "ours: memory, metrics, transcripts, checkpoints")
         meter.wrap(trainer, "train", "model: update (TRL, transformers)")
+        for twin in (False, True):  # fork servers start once a run, not once a step
+            session.sandbox.open(_ECHO, twin=twin).close()
+        meter.seconds.clear()
         before = descendants_cpu()
         began = time.perf_counter()
         trainer.train()

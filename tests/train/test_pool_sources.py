@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 from doubles import ScriptedSampler, program, record
+from reasoning_gym.dataset import ProceduralDataset
 
 from spade_envs.memory import Memory
 from spade_envs.play import PlayConfig, PlayTask, StopReason, advance_episodes, start_episodes
@@ -23,6 +25,26 @@ from spade_train.rollout import Rollout
 from spade_train.tokens import ChatTokens
 
 COUNTDOWN = "gymnasium:textenvs:textenvs/Countdown-v0"
+
+
+@dataclass
+class PickyConfig:
+    """Settings of a task as reasoning-gym has them."""
+
+    seed: int = 0
+    size: int = 1
+
+
+class PickyDataset(ProceduralDataset):
+    """Finds a question for odd seeds only."""
+
+    def __init__(self, config: PickyConfig) -> None:
+        super().__init__(config, config.seed, config.size)
+
+    def __getitem__(self, index: int) -> dict[str, Any]:
+        if self.seed % 2 == 0:
+            raise ValueError("none found")
+        return {"question": f"{self.seed}?", "answer": str(self.seed), "metadata": {}}
 
 
 @pytest.fixture(scope="module")
@@ -137,6 +159,21 @@ def test_reasoning_gym_questions_follow_the_seed_and_score_themselves() -> None:
         (answer,) = one.solution() or []
         assert one.step(f"So it is \\boxed{{{answer}}}")[1:3] == (1.0, True)
         assert same.step("no idea").reward < 1.0
+
+
+def test_a_question_that_is_not_found_is_drawn_by_another_seed() -> None:
+    from reasoning_gym.factory import DATASETS, register_dataset
+
+    register_dataset("picky", PickyDataset, PickyConfig)
+    try:
+        (one,) = load_pool("reasoning-gym:picky").records
+        with load_pool("reasoning-gym:picky").sandbox() as sandbox:
+            asked = [sandbox.open(one.source).session().reset(seed).observation for seed in (1, 2, 2)]
+    finally:
+        del DATASETS["picky"]
+    assert asked[0] == "1?"
+    assert asked[1] == asked[2]
+    assert int(asked[1].rstrip("?")) % 2
 
 
 def test_the_source_of_a_record_is_what_is_played() -> None:

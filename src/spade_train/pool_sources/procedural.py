@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 from typing import Any, ClassVar
 
@@ -19,6 +20,7 @@ ALL = "all"
 _COMPOSED = frozenset({"composite"})
 """Tasks made of other tasks, which need to be told of which."""
 _MAX_TEXT = 65_536
+_ATTEMPTS, _STRIDE = 8, 0x9E3779B1  # odd, so that the seeds tried are all different
 _SOURCE = '''# Task of {package} {version}: trusted code, played outside the sandbox; answers are scored in a jail.
 from spade_train.pool_sources import ReasoningGymEnv
 
@@ -54,7 +56,7 @@ class ReasoningGymEnv(gymnasium.Env[str, str]):
         """Ask the question that ``seed`` draws; without a seed one is drawn from :attr:`np_random`."""
         super().reset(seed=seed)
         chosen = int(self.np_random.integers(2**31)) if seed is None else seed
-        self._entry = _reasoning_gym().create_dataset(self.task, seed=chosen, size=1)[0]
+        self._entry = _question(self.task, chosen)
         return str(self._entry["question"]), {"task": self.task}
 
     def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
@@ -67,6 +69,23 @@ class ReasoningGymEnv(gymnasium.Env[str, str]):
     def solution(self) -> str:
         """Return the answer that comes with the question (some tasks have none, and accept any that fits)."""
         return str((self._entry or {}).get("answer"))
+
+
+def _question(task: str, seed: int) -> dict[str, Any]:
+    """Draw a question. A few tasks search for one and may find none; then another seed, which follows from this one.
+
+    Raises:
+        ValueError: if none of several seeds gives one.
+    """
+    for attempt in range(_ATTEMPTS - 1):
+        with contextlib.suppress(ValueError):
+            return _drawn(task, seed + attempt * _STRIDE)
+    return _drawn(task, seed + (_ATTEMPTS - 1) * _STRIDE)
+
+
+def _drawn(task: str, seed: int) -> dict[str, Any]:
+    entry: dict[str, Any] = _reasoning_gym().create_dataset(task, seed=seed % 2**32, size=1)[0]
+    return entry
 
 
 def reasoning_gym_pool(names: list[str], scorer: Scorer) -> list[tuple[EnvironmentRecord, Factory]]:
@@ -94,7 +113,8 @@ def _entry(task: str, dataset: Any, scorer: Scorer) -> tuple[EnvironmentRecord, 
     version = str(_version())
     name = "".join(part.capitalize() for part in task.split("_")) + "Env"
     name = name if name[0].isalpha() else f"Task{name}"
-    category = str(dataset.__module__).split(".")[1]
+    parts = str(dataset.__module__).split(".")  # reasoning_gym.<category>.<task>
+    category = parts[1] if len(parts) > 2 else "other"
     source = _SOURCE.format(package=PACKAGE, version=version, name=name, task=task, summary=f"{task} ({category})")
     record = EnvironmentRecord.create(
         source,

@@ -242,12 +242,14 @@ def _validity(model: ChatModel, sandbox: Sandbox, seed: int) -> Score:
 
 def _train(folder: Path, steps: int, seed: int) -> list[dict[str, Any]]:
     from spade_train.config import SpadeConfig
-    from spade_train.display import training_display
+    from spade_train.display import show_alarms, training_display
     from spade_train.recipe import run
 
     config = SpadeConfig(output_dir=str(folder), max_steps=steps, seed=seed, **TRAINING)
     with training_display(steps) as callbacks:
-        return run(config, callbacks=callbacks).metrics
+        result = run(config, callbacks=callbacks)
+    show_alarms(result.alarms)
+    return result.metrics
 
 
 def _trained(adapter: Path) -> ChatModel:

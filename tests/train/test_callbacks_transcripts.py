@@ -81,6 +81,19 @@ def test_what_is_asked_for_is_written(tmp_path: Path, value: object, lines: int,
     assert kept == [(row.prompt_ids, row.completion_ids) for row in batch if row.role != "pad"] * parts
 
 
+def test_programs_of_a_window_are_told_when_written_and_when_paid(tmp_path: Path) -> None:
+    with tinyrun.tiny_training(tmp_path / "run", 3, regenerate_every=2, documents=2) as training:
+        training.trainer.train()
+    rows = read_parts(tmp_path / "run").to_pylist()
+    written = [row for row in rows if row["type"] == "design" and row["step"] == 1]
+    paid = [row for row in rows if row["type"] == "late_design"]
+    assert [row["step"] for row in paid] == [3] * len(written)
+    assert all(row["reward"] is None and row["advantage"] is None for row in written)
+    assert all(row["reward"] is not None and row["advantage"] is not None and row["mask_runs"] for row in paid)
+    assert any(row["id"] and len(row["plain"]) == 6 for row in paid), "returns of both rollouts of the window"
+    assert {line["type"] for line in _lines(tmp_path / "run")} == {"design", "episode"}
+
+
 def test_wrong_values_are_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="transcripts must be one of jsonl, parquet, both, off"):
         tinyrun.tiny_config(tmp_path, 1, transcripts="csv")

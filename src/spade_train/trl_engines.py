@@ -68,7 +68,8 @@ def _unsupported_model(trainer: Any) -> str:
 
 def _unsupported_vllm(trainer: Any) -> str:
     generation: Any = getattr(trainer, "vllm_generation", None)
-    needed: tuple[str, ...] = ("sync_weights", "generation_kwargs", "structured_outputs_regex", "enable_sleep_mode", *_SAMPLING)
+    needed: tuple[str, ...] = ("sync_weights", "generation_kwargs", "structured_outputs_regex", "enable_sleep_mode")
+    needed += _SAMPLING
     if missing := [name for name in needed if not hasattr(generation, name)]:
         return f"this TRL's VLLMGeneration has no {', '.join(missing)}"
     if generation.structured_outputs_regex is not None:

@@ -141,6 +141,18 @@ def test_a_server_that_answers(tmp_path: Path, healthy: str) -> None:
     assert not _check(_dry(tmp_path, **server | {"vllm_server_base_url": f"{healthy}/v1"}), "vLLM server").ok
 
 
+def test_another_model_that_writes_the_programs(tmp_path: Path, healthy: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("OPENAI_BASE_URL", "OPENAI_API_KEY"):
+        monkeypatch.delenv(name, raising=False)
+    author = {"train_designer": False, "designer_model": "openai:big"}
+    assert "without a key" in _check(_dry(tmp_path, **author), "designer model").detail
+    monkeypatch.setenv("OPENAI_BASE_URL", healthy)
+    assert _check(_dry(tmp_path, **author), "designer model").ok
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
+    assert not _check(_dry(tmp_path, **author), "designer model").ok
+    assert "unknown model" in _check(_dry(tmp_path, **author | {"designer_model": "big"}), "designer model").detail
+
+
 def test_a_recipe_for_gpus_is_read_without_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import torch
 

@@ -146,3 +146,37 @@ def check_server(config: SpadeConfig) -> Iterator[Check]:
     else:
         ok = answer.status_code == httpx.codes.OK
         yield Check("vLLM server", ok, f"{address} answers {answer.status_code}", remedy)
+
+
+def check_author(config: SpadeConfig) -> Iterator[Check]:
+    """Whether another model that writes the programs can be had."""
+    if not config.designer_model:
+        return
+    from spade_envs.models import ModelError, check_spec
+
+    name = config.designer_model
+    try:
+        check_spec(name)
+    except ModelError as error:
+        yield Check("designer model", False, str(error), "correct designer_model")
+        return
+    kind, _, rest = name.partition(":")
+    if kind != "openai":
+        known = rest or name
+        yield check_model(known)[0]._replace(name="designer model")
+        return
+    address = os.environ.get("OPENAI_BASE_URL", "")
+    if not address:
+        keyed = bool(os.environ.get("OPENAI_API_KEY"))
+        detail = f"{name} at OpenAI's own endpoint" + ("" if keyed else ", without a key")
+        yield Check("designer model", keyed, detail, "set OPENAI_BASE_URL to the endpoint, or OPENAI_API_KEY")
+        return
+    import httpx
+
+    try:
+        httpx.get(f"{address.rstrip('/')}/models", timeout=_SERVER_SECONDS)
+    except httpx.HTTPError as error:
+        detail = f"{address} does not answer: {error}"
+        yield Check("designer model", False, detail, "start the endpoint, or correct OPENAI_BASE_URL")
+    else:
+        yield Check("designer model", True, f"{rest} at {address}")

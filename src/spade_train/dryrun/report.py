@@ -120,7 +120,7 @@ def dry_run(path: str | Path, *, gpu_gib: float = 80.0, **overrides: Any) -> Dry
     if config.heldout and not config.heldout.startswith("builtin:"):
         exists = Path(config.heldout).is_file()
         found.append(Check("heldout", exists, config.heldout, "give a JSONL file of programs, or builtin:nano"))
-    found += [*checks.check_packages(config), *checks.check_server(config)]
+    found += [*checks.check_packages(config), *checks.check_server(config), *checks.check_author(config)]
     _estimate(report, config, folder, gpu_gib)
     return report
 

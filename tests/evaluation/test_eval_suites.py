@@ -94,6 +94,20 @@ def test_reasoning_gym(tmp_path: Path) -> None:
     suite.close()
 
 
+def test_where_a_task_finds_no_question_a_later_one_stands_in() -> None:
+    suite = make_suite("reasoning-gym")
+    assert isinstance(suite, ReasoningSuite)
+
+    class Failing:
+        def __getitem__(self, place: int) -> dict[str, Any]:
+            if place < 16:
+                raise RuntimeError("Failed to generate a capture problem")
+            return {"place": place}
+
+    suite._datasets["tsumego"] = Failing()
+    assert suite._entry("tsumego", 5) == {"place": 21}
+
+
 def test_questions_are_drawn_from_seeds_that_no_training_uses() -> None:
     assert FIRST_SEED >= 1 << 31
     assert FIRST_SEED + len(hard_tasks()) * (1 << 16) <= 1 << 32

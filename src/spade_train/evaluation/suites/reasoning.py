@@ -22,6 +22,7 @@ FIRST_SEED = 1 << 31
 """Of the questions. Seeds of training have 31 bits at most, so no question was trained on. Some tasks take no more than
 32 bits; a task's questions start at a multiple of ``_STRIDE`` from here."""
 _STRIDE = 1 << 16
+_DRAWS = 32
 
 
 @lru_cache(maxsize=1)
@@ -101,12 +102,13 @@ class ReasoningSuite(TextSuite):
 
     def _entry(self, task: str, index: int) -> Any:
         """The question of this index; where the task finds none (it may search in vain), one of a later index."""
-        for place in range(index, _STRIDE, int(self.protocol.options["questions_per_task"])):
+        each = int(self.protocol.options["questions_per_task"])
+        for draw in range(_DRAWS):
             try:
-                return self._dataset(task)[place]
-            except ValueError as error:
-                logger.info("reasoning-gym %s, question %d: %s", task, place, error)
-        raise EvaluationError(f"reasoning-gym finds no question for the task {task}")
+                return self._dataset(task)[index + draw * each]
+            except (ValueError, RuntimeError) as error:  # ours to try again; a fault of another kind is one to see
+                logger.info("reasoning-gym %s, question %d: %s", task, index + draw * each, error)
+        raise EvaluationError(f"reasoning-gym finds no question for the task {task} in {_DRAWS} draws")
 
     def _dataset(self, task: str) -> Any:
         if task not in self._datasets:

@@ -40,6 +40,7 @@ def train(
         typer.Option("--dry-run", help="Print settings, sizes, first prompts; check what is needed; train nothing."),
     ] = False,
     everything: Annotated[bool, typer.Option("--all", help="--dry-run: all settings, prompts uncut.")] = False,
+    gpus: Annotated[int, typer.Option(min=0, help="--dry-run: GPUs that train, for the estimate.")] = 0,
     gpu_gib: Annotated[float, typer.Option(help="--dry-run: memory of one GPU, for the estimate.")] = 80.0,
     as_json: JsonOption = False,
 ) -> None:
@@ -58,7 +59,7 @@ def train(
     if seed is not None:
         overrides["seed"] = seed
     if dry_run:
-        _dry_run(config, overrides, everything=everything, gpu_gib=gpu_gib, as_json=as_json)
+        _dry_run(config, overrides, everything=everything, gpus=gpus, gpu_gib=gpu_gib, as_json=as_json)
         return
     settings = load_recipe(config, **overrides)
     if not err.is_terminal:
@@ -86,11 +87,13 @@ def train(
         sys.exit(EXIT_RESUME if result.interrupted else 1)
 
 
-def _dry_run(config: Path, overrides: dict[str, Any], *, everything: bool, gpu_gib: float, as_json: bool) -> None:
+def _dry_run(
+    config: Path, overrides: dict[str, Any], *, everything: bool, gpus: int, gpu_gib: float, as_json: bool
+) -> None:
     from spade_train.dryrun import dry_run
     from spade_train.dryrun.render import lines
 
-    report = dry_run(config, gpu_gib=gpu_gib, **overrides)
+    report = dry_run(config, gpus=gpus, gpu_gib=gpu_gib, **overrides)
     if as_json:
         print_json(report.to_dict())
     else:

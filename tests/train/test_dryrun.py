@@ -161,7 +161,9 @@ def test_a_recipe_for_gpus_is_read_without_one(tmp_path: Path, monkeypatch: pyte
     assert not _check(report, "accelerator").ok
     assert not _check(report, "corpus").ok
     assert report.recipe[-1].endswith("games_4b.yaml")
-    assert report.memory_note.startswith("peak")  # from the shape alone
+    assert "does not fit into 80" in report.memory_note  # known from the shape alone, whole on one GPU
+    sharded = dry_run(ROOT / "examples" / "recipes" / "games_30b_a3b.yaml", gpus=8, output_dir=str(tmp_path / "run"))
+    assert "on each of 8 GPU(s), fits into 80" in sharded.memory_note
     assert report.sizes["plain_episodes"] == 3 * 16
     assert "use_cpu" not in report.changed
 

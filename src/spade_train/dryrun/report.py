@@ -65,11 +65,12 @@ def load_anywhere(path: str | Path, **overrides: Any) -> tuple[SpadeConfig, bool
     return load_recipe(path, **overrides), missing
 
 
-def dry_run(path: str | Path, *, gpu_gib: float = 80.0, **overrides: Any) -> DryRun:
+def dry_run(path: str | Path, *, gpus: int = 0, gpu_gib: float = 80.0, **overrides: Any) -> DryRun:
     """Resolve a recipe, render its first prompts, count, and check what it needs. Nothing is trained or written.
 
     Args:
         path: the recipe.
+        gpus: GPUs that train, for the estimate; 0 takes the launcher's processes. Weights are taken as sharded.
         gpu_gib: memory of one GPU, for the estimate.
         overrides: values that replace those of the recipe.
 
@@ -121,7 +122,7 @@ def dry_run(path: str | Path, *, gpu_gib: float = 80.0, **overrides: Any) -> Dry
         exists = Path(config.heldout).is_file()
         found.append(Check("heldout", exists, config.heldout, "give a JSONL file of programs, or builtin:nano"))
     found += [*checks.check_packages(config), *checks.check_server(config), *checks.check_author(config)]
-    _estimate(report, config, folder, gpu_gib)
+    _estimate(report, config, folder, gpus or int(config.world_size), gpu_gib)
     return report
 
 
@@ -178,12 +179,14 @@ def _context(folder: Path | None) -> int:
     return _CONTEXT
 
 
-def _estimate(report: DryRun, config: SpadeConfig, folder: Path | None, gpu_gib: float) -> None:
+def _estimate(report: DryRun, config: SpadeConfig, folder: Path | None, gpus: int, gpu_gib: float) -> None:
     from spade_train.arithmetic import read_config
 
     try:
         shape = read_config(folder if folder is not None else config.model)
-        run = run_of(config, shape, gpus=int(config.world_size), gpu_gib=gpu_gib)
+        run = run_of(config, shape, gpus=gpus, gpu_gib=gpu_gib)
+        if gpus > 1 and run.sharding == "none":  # no launcher has said how
+            run = dataclasses.replace(run, sharding="fsdp2")
         table = estimate(shape, run)
     except (ShapeError, OSError, KeyError) as error:
         report.memory_note = f"no estimate: {error}"
@@ -192,5 +195,5 @@ def _estimate(report: DryRun, config: SpadeConfig, folder: Path | None, gpu_gib:
         {"part": line.name, "phase": line.phase, "gib": round(line.bytes / _GIB, 2)} for line in table.lines
     ]
     verdict = "fits into" if table.fits else "does not fit into"
-    report.memory_note = f"peak {table.peak / _GIB:.1f} GiB, {verdict} {gpu_gib:g}"
+    report.memory_note = f"peak {table.peak / _GIB:.1f} GiB on each of {gpus} GPU(s), {verdict} {gpu_gib:g}"
     report.memory_note = "; ".join([report.memory_note, *table.notes])

@@ -43,8 +43,8 @@ class Sampler(Protocol):
 class DesignerLike(Protocol):
     """What a cycle needs of :class:`spade_envs.designer.Designer`."""
 
-    def prompt(self, document: Document, skill: str, rng: random.Random) -> DesignPrompt:
-        """Return the conversation that asks for one environment."""
+    def prompt(self, document: Document, skill: str, rng: random.Random, *, exemplars: bool = True) -> DesignPrompt:
+        """Return the conversation that asks for one environment; on request without exemplars."""
         ...
 
     def admit(self, text: str, prompt: DesignPrompt) -> Attempt:

@@ -78,18 +78,23 @@ class DesignStage:
         return written
 
     def _ask_one(self, design: Design, rng: random.Random) -> tuple[DesignPrompt, list[int]]:
-        """Return the prompt, with as much of the document as leaves room for the program."""
+        """Return the prompt, with as much of the document as leaves room for the program; else without exemplars.
+
+        Raises:
+            ValueError: if not even a short document without exemplars leaves room.
+        """
         room = self._config.context_tokens - self._config.design_tokens
-        document = design.document
-        while True:
-            prompt = self.designer.prompt(document, design.skill, rng)
-            ids = self._tokens.prompt(prompt.messages, "designer")
-            if len(ids) <= room:
-                return prompt, ids
-            if len(document.text) < _SHORT:
-                raise ValueError(
-                    f"the designer's prompt has {len(ids)} tokens even with a short document, and {room} fit beside a "
-                    f"program of {self._config.design_tokens}: raise context_tokens, or lower design_tokens or the "
-                    f"number of exemplars of the prompt set"
-                )
-            document = dataclasses.replace(document, text=document.text[: len(document.text) // 2])
+        for exemplars in (True, False):
+            document = design.document
+            while True:
+                prompt = self.designer.prompt(document, design.skill, rng, exemplars=exemplars)
+                ids = self._tokens.prompt(prompt.messages, "designer")
+                if len(ids) <= room:
+                    return prompt, ids
+                if len(document.text) < _SHORT:
+                    break
+                document = dataclasses.replace(document, text=document.text[: len(document.text) // 2])
+        raise ValueError(
+            f"the designer's prompt has {len(ids)} tokens even with a short document and no exemplars, and {room} fit "
+            f"beside a program of {self._config.design_tokens}: raise context_tokens, or lower design_tokens"
+        )

@@ -53,10 +53,10 @@ class HashDesigner:
     def __init__(self, memory: Memory | None = None) -> None:
         self._memory = memory
 
-    def prompt(self, document: Document, skill: str, rng: random.Random) -> DesignPrompt:
+    def prompt(self, document: Document, skill: str, rng: random.Random, *, exemplars: bool = True) -> DesignPrompt:
         """Ask with the document, and with the exemplars that the memory offers."""
-        exemplars = self._memory.exemplars(skill, rng, 2) if self._memory else []
-        text = document.text + "".join(f"\n{one.name} {one.statistics.win_rate}" for one in exemplars)
+        shown = self._memory.exemplars(skill, rng, 2) if self._memory and exemplars else []
+        text = document.text + "".join(f"\n{one.name} {one.statistics.win_rate}" for one in shown)
         return DesignPrompt(
             [{"role": "system", "content": "Design."}, {"role": "user", "content": text}], skill, document
         )

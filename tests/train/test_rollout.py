@@ -129,6 +129,23 @@ def test_long_document_is_cut_until_the_program_fits(sandbox: Sandbox, tokens: C
         _run(sandbox, tokens, _talker(tokens), plan, context_tokens=20)
 
 
+class _Exemplary(HashDesigner):
+    """Shows exemplars that are as long as programs of a large model."""
+
+    def prompt(self, document: Document, skill: str, rng: random.Random, *, exemplars: bool = True) -> DesignPrompt:
+        text = document.text + " example" * 3000 * exemplars
+        return DesignPrompt([{"role": "user", "content": text}], skill, document)
+
+
+def test_exemplars_that_leave_no_room_for_the_program_are_left_out(sandbox: Sandbox, tokens: ChatTokens) -> None:
+    """Exemplars grow with the memory: the run must not end by it, in a cycle at which a resumed one ends again."""
+    plan = Plan(7, (Design(Document("d", "word " * 20), "skill0"),))
+    cycle = Rollout(tokens, _Exemplary(), sandbox, PLAY, _config(context_tokens=600)).run(plan, _talker(tokens))
+    (asked,) = {tuple(row.prompt_ids) for row in cycle.rows if row.role == "designer"}
+    text = tokens.tokenizer.decode(list(asked))
+    assert text.count("word") == 20 and "example" not in text
+
+
 def test_same_plan_same_rows(sandbox: Sandbox, tokens: ChatTokens) -> None:
     first, second = (_run(sandbox, tokens, _talker(tokens), _plan()) for _ in range(2))
     assert first.rows == second.rows

@@ -105,24 +105,31 @@ class Designer:
         self.max_turns = prompts.max_turns if max_turns is None else max_turns
 
     def prompt(
-        self, document: Document | None, skill: str, rng: random.Random, causes: Mapping[str, int] | None = None
+        self,
+        document: Document | None,
+        skill: str,
+        rng: random.Random,
+        causes: Mapping[str, int] | None = None,
+        *,
+        exemplars: bool = True,
     ) -> DesignPrompt:
         """Draw exemplars and a negative one from the memory and render the request.
 
-        ``causes`` says how often programs were refused so far, by cause; the request warns of the commonest.
+        ``causes`` says how often programs were refused so far, by cause; the request warns of the commonest. Without
+        ``exemplars`` nothing of the memory is shown.
         """
-        exemplars: list[EnvironmentRecord] = []
+        shown: list[EnvironmentRecord] = []
         negatives: list[EnvironmentRecord] = []
-        if self.memory is not None:
+        if self.memory is not None and exemplars:
             if self.prompts.exemplars:
-                exemplars = self.memory.exemplars(skill, rng, self.prompts.exemplars)
+                shown = self.memory.exemplars(skill, rng, self.prompts.exemplars)
             if self.prompts.negatives and (negative := self.memory.negative(skill, rng)) is not None:
                 negatives = [negative]
         drawn = self.prompts.draw(rng)
         messages = self.prompts.designer_messages(
-            document, skill, exemplars, negatives, drawn, causes=causes, cut=self.cut, max_turns=self.max_turns
+            document, skill, shown, negatives, drawn, causes=causes, cut=self.cut, max_turns=self.max_turns
         )
-        return DesignPrompt(messages, skill, document, tuple(record.id for record in exemplars), drawn)
+        return DesignPrompt(messages, skill, document, tuple(record.id for record in shown), drawn)
 
     def expect(self, texts: Iterable[str]) -> None:
         """Say which replies :meth:`admit` will get, so that a validator elsewhere can begin with all of them."""

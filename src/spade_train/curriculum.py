@@ -7,6 +7,7 @@ on the same as one that was never stopped.
 from __future__ import annotations
 
 import hashlib
+import logging
 import random
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,6 +16,8 @@ from typing import Any, Protocol
 from spade_envs.corpus import Document
 from spade_envs.record import EnvironmentRecord
 from spade_train.cycle import Design, Plan
+
+logger = logging.getLogger(__name__)
 
 _LEARNABLE = (0.1, 0.9)
 
@@ -142,18 +145,28 @@ class SelfPlayCurriculum:
 
 
 class PoolCurriculum:
-    """A fixed pool of environments, played by the agent alone in a seeded order without repeats.
+    """A fixed pool of environments, played by the agent alone in a seeded order, each once before any comes again.
+
+    A cycle plays no environment twice on one rank: where it reaches into the next round of the pool, those that it
+    has already are passed over for the ones that follow.
 
     Args:
         pool: the environments.
-        environments: how many of them one cycle plays on one rank.
+        environments: how many of them one cycle plays on one rank; all of a pool that has fewer.
         seed: fixes the order.
     """
 
     def __init__(self, pool: Sequence[EnvironmentRecord], environments: int, seed: int) -> None:
         if not pool:
             raise ValueError("the pool holds no environment")
-        self._pool, self._environments, self._seed = list(pool), environments, seed
+        self._pool, self._seed = list({record.id: record for record in pool}.values()), seed
+        self._environments = min(environments, len(self._pool))
+        if self._environments < environments:
+            logger.warning(
+                "the pool holds %d environments, fewer than the %d of a cycle: each is played in every cycle, and the "
+                "rows of the other places stay empty; lower environments and raise plays to use them",
+                *(self._environments, environments),
+            )
 
     def plan(
         self,
@@ -164,14 +177,18 @@ class PoolCurriculum:
         retired: Mapping[str, str] | None = None,
     ) -> Plan:
         """Return what ``rank`` of ``world`` plays in ``cycle``; the memory is not looked at."""
-        first = (cycle * world + rank) * self._environments
-        replays = []
-        for index in range(first, first + self._environments):
+        index = (cycle * world + rank) * self._environments
+        orders: dict[int, list[int]] = {}
+        replays: dict[str, EnvironmentRecord] = {}
+        while len(replays) < self._environments:
             epoch, place = divmod(index, len(self._pool))
-            order = list(range(len(self._pool)))
-            random.Random(_seed(self._seed, epoch)).shuffle(order)
-            replays.append(self._pool[order[place]])
-        return Plan(_seed(self._seed, cycle, rank), (), tuple(replays), self._environments)
+            if epoch not in orders:
+                orders[epoch] = list(range(len(self._pool)))
+                random.Random(_seed(self._seed, epoch)).shuffle(orders[epoch])
+            record = self._pool[orders[epoch][place]]
+            replays.setdefault(record.id, record)
+            index += 1
+        return Plan(_seed(self._seed, cycle, rank), (), tuple(replays.values()), self._environments)
 
     def state_dict(self) -> dict[str, Any]:
         """Return what must be equal for a resume to go on with the same cycles."""

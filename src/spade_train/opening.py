@@ -45,7 +45,7 @@ def open_parts(config: SpadeConfig, tokenizer: Any, context_tokens: int) -> Part
     tokens = ChatTokens(tokenizer, config.chat_template_kwargs, config.thinking)
     prompts = load_prompts(config)
     context = config.context_tokens or context_tokens or _context(tokenizer)
-    play = _play_config(config, prompts, context)
+    play = play_config(config, prompts, context)
     memory = _memory(config)
     cycle = _cycle_config(config, prompts, context)
     if config.mode == "fixed_pool":
@@ -140,7 +140,12 @@ def _context(tokenizer: Any) -> int:
     return declared if 0 < declared < 1 << 24 else _CONTEXT
 
 
-def _play_config(config: SpadeConfig, prompts: PromptSet, context: int) -> PlayConfig:
+def play_config(config: SpadeConfig, prompts: PromptSet, context: int) -> PlayConfig:
+    """Return how episodes are played: the prompt set's budgets, replaced by those that the run sets.
+
+    Raises:
+        ConfigError: if a turn does not fit into a context of ``context`` tokens.
+    """
     settings: dict[str, Any] = {
         "system_prompt": prompts.agent_system,
         "hint_template": prompts.hint_template,

@@ -53,6 +53,11 @@ def test_a_run_with_evaluation_ends_with_the_same_adapter(finished_run: Path, he
     assert (folder / "best" / "tokenizer.json").is_file()
 
 
+def test_the_policy_that_comes_out_is_evaluated_whatever_the_interval(heldout: Path, tmp_path: Path) -> None:
+    tinyrun.tiny_run(tmp_path / "run", 3, heldout=str(heldout), heldout_every=2)
+    assert [line["step"] for line in whole_lines(tmp_path / "run" / "evaluations.jsonl")] == [0, 2, 3]
+
+
 def test_suites_are_asked_as_well(tmp_path: Path) -> None:
     with Memory.open(tmp_path / "mine", embedder=HashedTokenEmbedder()) as memory:
         for index in range(3):
@@ -64,7 +69,8 @@ def test_suites_are_asked_as_well(tmp_path: Path) -> None:
     scores = {name: value for name, value in line.items() if name.startswith("eval/")}
     assert scores
     assert all(0.0 <= value <= 1.0 for value in scores.values())
-    (measured,) = whole_lines(folder / "evaluations.jsonl")
+    measured, after = whole_lines(folder / "evaluations.jsonl")
+    assert (measured["step"], after["step"]) == (0, 1)
     assert {name: measured[name] for name in scores} == pytest.approx(scores)
     with pytest.raises(ConfigError, match="evaluate_suites: no suite 'aime-2052'; did you mean aime-202"):
         tinyrun.tiny_training(tmp_path / "other", 1, evaluate_suites="aime-2052", evaluate_every=1)

@@ -93,6 +93,22 @@ def test_pool_is_played_without_repeats() -> None:
         PoolCurriculum([], 2, seed=1)
 
 
+def test_a_cycle_that_reaches_into_the_next_round_of_a_pool_plays_no_environment_twice() -> None:
+    """It would be played once, and its second place be lost."""
+    curriculum = PoolCurriculum([record(index) for index in range(5)], 3, seed=1)
+    for cycle in range(20):
+        assert len({one.id for one in curriculum.plan(cycle, 0, 1, []).replays}) == 3
+
+
+def test_a_pool_smaller_than_a_cycle_is_played_whole_and_said(caplog: pytest.LogCaptureFixture) -> None:
+    pool = [record(index) for index in range(3)]
+    curriculum = PoolCurriculum([*pool, pool[0]], 8, seed=1)
+    assert "holds 3 environments, fewer than the 8" in caplog.text
+    for cycle in range(4):
+        replays = curriculum.plan(cycle, 0, 1, []).replays
+        assert sorted(one.id for one in replays) == sorted(one.id for one in pool)
+
+
 def test_resume_refuses_another_run() -> None:
     state = _curriculum(seed=5).state_dict()
     _curriculum(seed=5).load_state_dict(state)

@@ -143,7 +143,8 @@ def test_exemplars_that_leave_no_room_for_the_program_are_left_out(sandbox: Sand
     cycle = Rollout(tokens, _Exemplary(), sandbox, PLAY, _config(context_tokens=600)).run(plan, _talker(tokens))
     (asked,) = {tuple(row.prompt_ids) for row in cycle.rows if row.role == "designer"}
     text = tokens.tokenizer.decode(list(asked))
-    assert text.count("word") == 20 and "example" not in text
+    assert text.count("word") == 20
+    assert "example" not in text
 
 
 def test_same_plan_same_rows(sandbox: Sandbox, tokens: ChatTokens) -> None:

@@ -55,13 +55,13 @@ class EvaluationCallback(TrainerCallback):  # type: ignore[misc]
     def on_train_end(self, args: Any, state: Any, control: Any, **objects: Any) -> None:
         """Evaluate the policy that came out, unless the run was cut short."""
         if state.global_step >= args.max_steps:
-            self._measure(args, state.global_step, objects)
+            self._measure(args, state.global_step, objects, last=True)
         for suite in self._suites:
             suite.close()
 
-    def _measure(self, args: Any, step: int, objects: Mapping[str, Any]) -> dict[str, float]:
-        heldout = self._heldout and step % self._config.heldout_every == 0
-        suites = self._suites if self._suites and step % self._config.evaluate_every == 0 else []
+    def _measure(self, args: Any, step: int, objects: Mapping[str, Any], *, last: bool = False) -> dict[str, float]:
+        heldout = self._heldout and (last or step % self._config.heldout_every == 0)
+        suites = self._suites if self._suites and (last or step % self._config.evaluate_every == 0) else []
         if not heldout and not suites:
             return {}
         from spade_envs.models.transformers import TransformersModel

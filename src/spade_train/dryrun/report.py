@@ -14,7 +14,7 @@ from spade_train.arithmetic import ShapeError, estimate, run_of
 from spade_train.config import ConfigError, SpadeConfig, load_recipe
 from spade_train.dryrun import checks, prompts
 from spade_train.dryrun.checks import Check
-from spade_train.opening import _play_config
+from spade_train.opening import play_config
 from spade_train.recipe_files import read_recipe, recipe_chain
 
 _GIB = 1 << 30
@@ -106,7 +106,7 @@ def dry_run(path: str | Path, *, gpus: int = 0, gpu_gib: float = 80.0, **overrid
             if messages is not None:
                 report.prompts.append(prompts.counted("designer", messages, tokens))
         try:
-            play = _play_config(config, prompt_set, context)
+            play = play_config(config, prompt_set, context)
         except ConfigError as error:
             found.append(Check("budgets", False, str(error), "lower turn_tokens or raise context_tokens"))
         else:

@@ -165,6 +165,11 @@ class SpadeConfig(
             "reward_weights": ((None,), "there is one reward function; use designer_weight and agent_weight"),
             "logging_steps": ((1,), "every cycle is one line of metrics.jsonl"),
             "generation_batch_size": ((None,), "it follows from the sizes of a cycle"),
+            "save_only_model": ((False,), "a checkpoint without optimiser and random states cannot be resumed exactly"),
+            "resume_from_checkpoint": ((None,), "a run goes on from its own last checkpoint, by --resume"),
+            "auto_find_batch_size": ((False,), "the rows of a cycle follow from the sizes above"),
+            "load_best_model_at_end": ((False,), "best_metric keeps the best adapter in best/"),
+            "max_completion_length": ((512, None), "budgets are design_tokens, turn_tokens and others"),  # TRL's own
             "use_liger_kernel": ((False,), "TRL deprecates it and it replaces the forward pass"),
         }
         for name, (allowed, reason) in rules.items():

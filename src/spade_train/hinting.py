@@ -43,9 +43,14 @@ class HintStage:
         return [(one, hints) for one, hints in own if all(hints)]
 
     def _write(self, writer: HintWriter, played: Sequence[Played], sampler: Sampler) -> list[tuple[Played, list[str]]]:
-        """Let the policy write hints. One that gives the answer away is dropped; without any, so are hinted plays."""
-        each = self._config.hints
-        prompts = [self._tokens.prompt(writer.messages(one.record), "hint") for one in played for _ in range(each)]
+        """Let the policy write hints. One that gives the answer away is dropped; without any, so are hinted plays.
+
+        None is written for a program that is too long to be shown beside a hint.
+        """
+        each, room = self._config.hints, self._config.context_tokens - self._config.hint_tokens
+        asked = [(one, self._tokens.prompt(writer.messages(one.record), "hint")) for one in played]
+        played = [one for one, prompt in asked if len(prompt) <= room]
+        prompts = [prompt for _, prompt in asked if len(prompt) <= room for _ in range(each)]
         if not sampler.busy(len(prompts)):
             return []
         samples = sampler.sample(prompts, self._config.hint_tokens, self._config.hint_temperature)

@@ -148,7 +148,8 @@ class DesignOutcome:
 def designer_reward(pay: Pay, outcome: DesignOutcome) -> float:
     """Return the raw reward of the designer for one program.
 
-    Equal programs of one cycle share one reward: each copy gets its part, so that repeating oneself does not pay.
+    Equal programs of one cycle share one reward: each copy gets its part, so that repeating oneself does not pay. What
+    is below 0 (``micro_lp``) is not shared: copies would make the loss smaller.
     """
     penalties = pay.penalties
     if outcome.quarantined:
@@ -173,4 +174,4 @@ def designer_reward(pay: Pay, outcome: DesignOutcome) -> float:
             value = learning_potential(rate, rate if outcome.slow is None else outcome.slow)
         case "micro_lp":
             value = micro_lp([win_rate(returns) for returns in outcome.rollouts])
-    return value / outcome.copies
+    return value / outcome.copies if value > 0.0 else value

@@ -92,6 +92,8 @@ def test_settings_are_checked(tmp_path: Path) -> None:
         tinyrun.tiny_config(tmp_path, 1, hub_token="hf_secret")
     with pytest.raises(ConfigError, match="needs push_to_hub"):
         tinyrun.tiny_config(tmp_path, 1, hub_memory=True)
+    with pytest.raises(ConfigError, match="writes none"):
+        tinyrun.tiny_config(tmp_path, 1, push_to_hub=True, hub_model_id="me/x", save_strategy="no")
     config = tinyrun.tiny_config(tmp_path, 1, push_to_hub=True, hub_model_id="me/x")
     assert config.hub_push
     assert not config.push_to_hub, "the trainer's own push would upload the memory and the transcripts"

@@ -143,6 +143,13 @@ def test_rewards_of_a_window(kind: Any, value: float) -> None:
     assert designer_reward(Pay(kind), twins) == pytest.approx(value / 2)
 
 
+def test_copies_do_not_share_what_is_lost() -> None:
+    """A falling win rate costs 0.25 a rollout; divided by the copies it would cost less the more there are."""
+    falling = WINDOW[::-1]
+    costs = [designer_reward(Pay("micro_lp"), DesignOutcome("admitted", falling, HINTED, copies=n)) for n in (1, 2, 5)]
+    assert costs == pytest.approx([-0.25, -0.25, -0.25])
+
+
 def test_every_reward_is_in_the_table() -> None:
     ((_, cases),) = [mark.args for mark in test_rewards_of_a_window.pytestmark]  # type: ignore[attr-defined]
     assert {kind for kind, _ in cases} == set(DESIGNER_REWARDS)

@@ -114,6 +114,20 @@ def test_several_hints_share_the_hinted_plays_and_are_compared_within_their_envi
                 assert {played.hinted[seed].task.hint for seed in one.seeds} == {said}
 
 
+def test_no_hint_is_asked_for_a_program_that_leaves_no_room_for_it(sandbox: Sandbox, tokens: ChatTokens) -> None:
+    class Long(_Hints):
+        def messages(self, record: EnvironmentRecord) -> list[Message]:
+            long = " long" * 3000 if record.name == first else ""
+            return [{"role": "user", "content": f"Hint for {record.name}{long}"}]
+
+    first = _rollout(sandbox, tokens, _Hints()).run(PLAN, _talker(tokens)).played[0].record.name
+    sampler = _talker(tokens)
+    cycle = _rollout(sandbox, tokens, Long(), trained=frozenset({"hint"}), hint_tokens=32).run(PLAN, sampler)
+    assert first not in {one.played.record.name for one in cycle.hints}
+    assert len(cycle.hints) >= 1
+    assert not any(one.hinted for one in cycle.played if one.record.name == first)
+
+
 class _Author:
     """Writes programs instead of the policy; the second call of each batch fails."""
 

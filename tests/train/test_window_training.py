@@ -80,6 +80,18 @@ def test_a_checkpoint_without_this_ranks_window_is_refused(tmp_path: Path) -> No
         training.trainer.train(resume_from_checkpoint=str(tmp_path / "run" / "checkpoint-2"))
 
 
+def test_a_checkpoint_with_windows_of_more_ranks_is_refused(tmp_path: Path) -> None:
+    with tiny_training(tmp_path / "run", 2, regenerate_every=3) as training:
+        training.trainer.train()
+    checkpoint = tmp_path / "run" / "checkpoint-2"
+    (checkpoint / "spade_window_1.json").write_text((checkpoint / "spade_window_0.json").read_text())
+    with (
+        tiny_training(tmp_path / "run", 3, regenerate_every=3) as training,
+        pytest.raises(ResumeError, match="windows of more ranks"),
+    ):
+        training.trainer.train(resume_from_checkpoint=str(checkpoint))
+
+
 def test_a_trainer_that_takes_late_rows_for_its_own_is_refused(tmp_path: Path) -> None:
     with tiny_training(tmp_path / "run", 2, regenerate_every=3) as training:
         training.trainer._spade_corrects_late_rows = False

@@ -29,6 +29,11 @@ class WindowCallback(TrainerCallback):  # type: ignore[misc]
         if state.global_step == 0:
             return
         path = _path(args, state)
+        if args.regenerate_every > 1 and _path(args, state, args.world_size).is_file():
+            raise ResumeError(
+                f"{path.parent} holds windows of more ranks than the {args.world_size} of now: their programs would "
+                f"never be trained. Resume with as many processes as the run had."
+            )
         if path.is_file():
             self._window.load_state_dict(json.loads(path.read_text(encoding="utf-8")))
         elif args.regenerate_every > 1:
@@ -42,5 +47,6 @@ class WindowCallback(TrainerCallback):  # type: ignore[misc]
         write_json(_path(args, state), self._window.state_dict())
 
 
-def _path(args: Any, state: Any) -> Path:
-    return Path(args.output_dir) / f"checkpoint-{state.global_step}" / RANK_FILE.format(rank=args.process_index)
+def _path(args: Any, state: Any, rank: int | None = None) -> Path:
+    rank = args.process_index if rank is None else rank
+    return Path(args.output_dir) / f"checkpoint-{state.global_step}" / RANK_FILE.format(rank=rank)

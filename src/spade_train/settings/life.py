@@ -83,6 +83,8 @@ class LifeSettings:
             if self.hub_memory:
                 raise ConfigError("hub_memory needs push_to_hub")
             return
+        if str(getattr(arguments.save_strategy, "value", arguments.save_strategy)) == "no":
+            raise ConfigError("push_to_hub pushes the adapter of a checkpoint, and save_strategy: no writes none")
         if not _REPOSITORY.match(str(arguments.hub_model_id or "")):
             raise ConfigError(f"push_to_hub needs hub_model_id as OWNER/NAME, got {arguments.hub_model_id!r}")
 

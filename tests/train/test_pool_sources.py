@@ -229,6 +229,16 @@ def test_answers_that_are_code_do_nothing_and_earn_nothing(scorer: Scorer, answe
     assert scorer.score("string_insertion", {}, entry, str(entry["answer"])) == 1.0  # it goes on
 
 
+def test_a_scorer_that_died_is_replaced(scorer: Scorer) -> None:
+    """By the machine's memory running out, say: that is no reason to end the run."""
+    entry = {"question": "1 + 1", "answer": "2", "metadata": {}}
+    assert scorer.score("chain_sum", {}, entry, "2") == 1.0
+    assert scorer._process is not None
+    scorer._process.kill()
+    scorer._process.wait()
+    assert scorer.score("chain_sum", {}, entry, "2") == 1.0
+
+
 def test_a_scorer_that_cannot_start_stops_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
     from spade_train.pool_sources import scorer as module
 

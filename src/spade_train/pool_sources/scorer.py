@@ -53,17 +53,7 @@ class Scorer:
             return 0.0
         request = pickle.dumps((task, dict(settings), dict(entry), answer, self._minimum))
         with self._lock:
-            try:
-                connection = self._connection or self._start()
-                connection.sendall(server.REQUEST.pack(len(request)) + request)
-                reply = self._reply(connection)
-            except OSError as error:
-                said = self._said()
-                self._stop()
-                raise SandboxError(f"the process that scores answers does not answer: {error}. {said}") from error
-            except BaseException:  # interrupted in the middle of an exchange: the next one needs a new server
-                self._stop()
-                raise
+            reply = self._ask(request)
         status, score = server.REPLY.unpack(reply)
         if status == server.UNSAFE:
             raise SandboxError(
@@ -71,6 +61,24 @@ class Scorer:
                 f"evaluates some of them as code. `spade doctor` says what is missing"
             )
         return min(1.0, max(0.0, score)) if status == server.SCORED and score == score else 0.0
+
+    def _ask(self, request: bytes) -> bytes:
+        """Return the server's reply. One that has died since it was used last is replaced, once."""
+        again = self._connection is not None
+        while True:
+            try:
+                connection = self._connection or self._start()
+                connection.sendall(server.REQUEST.pack(len(request)) + request)
+                return self._reply(connection)
+            except OSError as error:
+                said = self._said()
+                self._stop()
+                if not again:
+                    raise SandboxError(f"the process that scores answers does not answer: {error}. {said}") from error
+                again = False
+            except BaseException:  # interrupted in the middle of an exchange: the next one needs a new server
+                self._stop()
+                raise
 
     def close(self) -> None:
         """End the server; the next answer starts another one."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,20 @@ os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # tiny matrices: threads only wait for each other
 torch.set_num_threads(1)
 sys.path.insert(0, str(Path(__file__).parent))
+
+PLACE = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
+
+
+@pytest.fixture(autouse=True)
+def launched_by_nobody() -> Iterator[None]:
+    """Take back what libraries say to later processes: TRL names itself rank 0 of 1 where vLLM runs in its process."""
+    before = {name: os.environ.get(name) for name in PLACE}
+    yield
+    for name, value in before.items():
+        if value is None:
+            os.environ.pop(name, None)
+        else:
+            os.environ[name] = value
 
 
 @pytest.fixture(scope="session")

@@ -210,6 +210,34 @@ def test_closing_drops_what_is_under_way() -> None:
         gate.set()
 
 
+def test_who_waits_for_a_turn_is_told_that_the_engine_was_closed() -> None:
+    gate, told = threading.Event(), []
+
+    def answer(body: dict[str, Any]) -> tuple[int, Any]:
+        gate.wait(20)
+        return 200, completion([7], [-0.5], body["prompt"])
+
+    with vllm_serve(answer) as server:
+        engine = ServerEngine(server.url, {}, model="policy")
+        engine.submit([TurnRequest(0, [1], 3)])
+
+        def wait() -> None:
+            for ask in (engine.collect, engine.collect, lambda: engine.submit([TurnRequest(1, [1], 3)])):
+                try:
+                    ask()
+                except ServerError as error:
+                    told.append(str(error))
+
+        waiting = threading.Thread(target=wait, daemon=True)
+        waiting.start()
+        engine.close()
+        engine.close()  # closing twice is harmless
+        waiting.join(timeout=20)
+        gate.set()
+    assert len(told) == 3, "a cycle that runs in another thread would wait for ever"
+    assert all("closed" in text for text in told)
+
+
 @pytest.mark.skipif(
     not torch.cuda.is_available() or importlib.util.find_spec("vllm") is None, reason="needs a GPU and vLLM"
 )

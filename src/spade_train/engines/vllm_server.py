@@ -22,6 +22,8 @@ from spade_train.engine import TurnRequest
 
 _RETRIED = frozenset({408, 429, 500, 502, 503, 504})
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.5, 30.0  # seconds
+_CLOSED = -(1 << 62)  # stands where a conversation's key stands, in the last answer of all
+_SAYS_CLOSED = "the engine was closed while turns were under way"
 
 
 class ServerError(RuntimeError):
@@ -63,6 +65,7 @@ class ServerEngine:
         self._retries, self._first_pause = retries, first_pause
         self._done: queue.SimpleQueue[tuple[int, Sample | Exception]] = queue.SimpleQueue()
         self._running: dict[int, Any] = {}
+        self._closed, self._closing = False, threading.Lock()
         loopback = urlsplit(self._url).hostname in ("localhost", "127.0.0.1", "::1", "0.0.0.0")
         self._client = httpx.AsyncClient(
             timeout=httpx.Timeout(request_seconds, connect=min(10.0, request_seconds), pool=None),
@@ -79,17 +82,24 @@ class ServerEngine:
             raise
 
     def submit(self, requests: Sequence[TurnRequest]) -> None:
-        """Send one request for each turn."""
+        """Send one request for each turn.
+
+        Raises:
+            ServerError: if the engine was closed, by another thread too.
+        """
         for request in requests:
             if request.key in self._running:
                 raise ValueError(f"conversation {request.key} is running already: collect its turn first")
-            self._running[request.key] = asyncio.run_coroutine_threadsafe(self._turn(request), self._loop)
+            with self._closing:
+                if self._closed:
+                    raise ServerError(_SAYS_CLOSED)
+                self._running[request.key] = asyncio.run_coroutine_threadsafe(self._turn(request), self._loop)
 
     def collect(self, steps: int = 0) -> list[tuple[int, Sample]]:
         """Return the turns that have been answered; wait for one if there is none yet.
 
         Raises:
-            ServerError: if a turn could not be sampled.
+            ServerError: if a turn could not be sampled, or the engine was closed meanwhile.
         """
         self.steps += 1
         if not self._running:
@@ -99,6 +109,9 @@ class ServerEngine:
             answered.append(self._done.get())
         finished = []
         for key, sample in sorted(answered, key=lambda one: one[0]):
+            if key == _CLOSED:
+                self._done.put((_CLOSED, sample))  # for whoever asks again
+                raise ServerError(_SAYS_CLOSED)
             del self._running[key]
             if isinstance(sample, Exception):
                 raise sample
@@ -113,12 +126,16 @@ class ServerEngine:
         return running > 0
 
     def close(self) -> None:
-        """Drop what is under way and end the client's thread."""
-        if not self._loop.is_closed():
-            asyncio.run_coroutine_threadsafe(self._shut(), self._loop).result()
-            self._loop.call_soon_threadsafe(self._loop.stop)
-            self._thread.join()
-            self._loop.close()
+        """Drop what is under way and end the client's thread; whoever waits for a turn is told."""
+        with self._closing:
+            if self._closed:
+                return
+            self._closed = True
+        asyncio.run_coroutine_threadsafe(self._shut(), self._loop).result()
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+        self._done.put((_CLOSED, ServerError(_SAYS_CLOSED)))  # turns that were dropped never answer
 
     def models(self) -> list[str]:
         """Return the names that the server answers to: its model and the adapters that it holds.

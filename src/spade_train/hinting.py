@@ -53,7 +53,9 @@ class HintStage:
         prompts = [prompt for _, prompt in asked if len(prompt) <= room for _ in range(each)]
         if not sampler.busy(len(prompts)):
             return []
-        samples = sampler.sample(prompts, self._config.hint_tokens, self._config.hint_temperature)
+        # Rows that are trained are sampled as the update scores them: at the temperature of the trainer.
+        temperature = None if "hint" in self._config.trained else self._config.hint_temperature
+        samples = sampler.sample(prompts, self._config.hint_tokens, temperature)
         result = []
         for place, one in enumerate(played):
             records = []

@@ -64,9 +64,12 @@ class LateRows:
     def remember(self, rows: Sequence[Row]) -> None:
         """Give rows that have just been sampled their log-probabilities, where the backend gave none.
 
+        An engine that cuts the distribution off (top-p and the like) gave those of what was left of it; the ratio
+        needs the same measure twice, so such rows are scored again.
+
         Collective under FSDP and DeepSpeed: every rank must bring equally many rows.
         """
-        bare = [row for row in rows if not row.scored]
+        bare = [row for row in rows if not row.scored or _cut_off(self._trainer.args)]
         if not bare or corrects_itself(self._trainer):
             return
         for row, values in zip(bare, self.score(bare), strict=True):
@@ -103,6 +106,11 @@ class LateRows:
                 )[0]
             result += [values[index, : len(row.completion_ids)].float().tolist() for index, row in enumerate(chunk)]
         return result
+
+
+def _cut_off(args: Any) -> bool:
+    """Whether turns are sampled from less than the whole distribution, or from another one than the update scores."""
+    return bool((args.top_p or 1.0) < 1.0 or args.top_k or args.min_p or (args.repetition_penalty or 1.0) != 1.0)
 
 
 def _padded(rows: Sequence[Row], pad: int) -> tuple[torch.Tensor, torch.Tensor, int]:

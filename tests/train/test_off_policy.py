@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import torch
 from trl import GRPOTrainer
 
-from spade_train.late_rows import check_late
+from spade_train.late_rows import LateRows, check_late
 from spade_train.off_policy import by_token, ratio_metrics, truncated_ratio
+from spade_train.rows import Row
 from spade_train.trl_adapter import TrlContractError
 
 
@@ -25,6 +27,25 @@ def test_ratio_by_hand() -> None:
 def test_unknown_log_probabilities_are_not_corrected() -> None:
     now, sampling = torch.tensor([-1.0, -1.0]), torch.tensor([float("nan"), float("nan")])
     assert truncated_ratio(now, sampling, torch.tensor([1, 0]), 3.0).tolist() == [1.0, 1.0]
+
+
+@pytest.mark.parametrize("setting", [{}, {"top_p": 0.9}, {"top_k": 20}, {"min_p": 0.1}, {"repetition_penalty": 1.1}])
+def test_log_probabilities_of_a_cut_distribution_are_measured_again(setting: dict[str, float]) -> None:
+    whole = {"top_p": 1.0, "top_k": 0, "min_p": None, "repetition_penalty": 1.0}
+    trainer = SimpleNamespace(
+        args=SimpleNamespace(per_device_train_batch_size=8, **{**whole, **setting}),
+        use_vllm=False, processing_class=SimpleNamespace(pad_token_id=0),
+        accelerator=SimpleNamespace(device="cpu"), model=None,
+        _get_per_token_logps_and_entropies=lambda model, ids, seen, width, batch_size: (
+            torch.full((len(ids), width), -2.0), None, None
+        ),
+    )  # fmt: skip
+    by_engine, by_none = Row("designer", "s", [1]), Row("designer", "s", [1])
+    by_engine.sampled([5, 6], [-0.5, -0.25])
+    by_none.sampled([5, 6], None)
+    LateRows(trainer, 3.0).remember([by_engine, by_none])
+    assert by_none.logprobs == [-2.0, -2.0]
+    assert by_engine.logprobs == ([-2.0, -2.0] if setting else [-0.5, -0.25])
 
 
 def test_ratio_agrees_with_the_formula_token_by_token() -> None:

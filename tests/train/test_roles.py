@@ -114,6 +114,15 @@ def test_several_hints_share_the_hinted_plays_and_are_compared_within_their_envi
                 assert {played.hinted[seed].task.hint for seed in one.seeds} == {said}
 
 
+@pytest.mark.parametrize("trained", [{"agent"}, {"hint", "agent"}])
+def test_hints_that_are_trained_are_sampled_at_the_temperature_of_the_update(
+    sandbox: Sandbox, tokens: ChatTokens, trained: set[str]
+) -> None:
+    sampler = _talker(tokens)
+    _rollout(sandbox, tokens, _Hints(), trained=frozenset(trained), hint_temperature=0.3).run(PLAN, sampler)
+    assert (0.3 in sampler.temperatures) == ("hint" not in trained)
+
+
 def test_no_hint_is_asked_for_a_program_that_leaves_no_room_for_it(sandbox: Sandbox, tokens: ChatTokens) -> None:
     class Long(_Hints):
         def messages(self, record: EnvironmentRecord) -> list[Message]:

@@ -66,6 +66,10 @@ DESIGNS = 128
 """Designs for the same documents, before and after, whose validity is compared."""
 
 
+class QuickstartStopped(RuntimeError):
+    """A signal ended the training part."""
+
+
 def run_quickstart(output: Path, *, environments: int, steps: int, seed: int) -> dict[str, Any]:
     """Run the loop in a new folder and return the figures that ``summary.json`` holds.
 
@@ -74,6 +78,9 @@ def run_quickstart(output: Path, *, environments: int, steps: int, seed: int) ->
         environments: how many to generate before training.
         steps: training iterations.
         seed: fixes everything.
+
+    Raises:
+        QuickstartStopped: if a signal ended the training part.
     """
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")  # the tokenizers library warns at every fork without it
     started = time.monotonic()
@@ -249,6 +256,11 @@ def _train(folder: Path, steps: int, seed: int) -> list[dict[str, Any]]:
     with training_display(steps) as callbacks:
         result = run(config, callbacks=callbacks)
     show_alarms(result.alarms)
+    if result.stopped:
+        raise QuickstartStopped(
+            f"stopped by {result.stopped} after {result.steps} of {steps} training iterations. A quickstart is not "
+            f"gone on with: run it again, and it makes a new folder. What there is lies in {folder}"
+        )
     return result.metrics
 
 

@@ -229,3 +229,11 @@ def test_a_limit_beyond_what_a_database_counts(memory: Path, tmp_path: Path) -> 
     assert len(json.loads(done.stdout)) == 1
     done = spade("search", "sum", "--memory", str(memory), "--limit", str(10**30), "--json", home=tmp_path)
     assert len(json.loads(done.stdout)) == 1
+
+
+def test_names_between_colons_stay_names() -> None:
+    from spade_envs.cli import console
+
+    with console.out.capture() as said:
+        console.out.print("memory:m: 3 of 4 :smile:")
+    assert said.get() == "memory:m: 3 of 4 :smile:\n"

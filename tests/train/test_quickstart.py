@@ -8,9 +8,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 import yaml
 
-from spade_train.quickstart import TRAINING
+from spade_train import quickstart, recipe
+from spade_train.quickstart import TRAINING, QuickstartStopped
 from spade_train.report import Score, curves, moving_average, write_report
 
 ROOT = Path(__file__).parents[2]
@@ -53,6 +55,13 @@ def test_the_report_shows_hostile_text_as_text(tmp_path: Path) -> None:
     text = path.read_text(encoding="utf-8")
     assert "<script" not in text
     assert text.count("&lt;script&gt;") >= 12
+
+
+def test_a_quickstart_that_is_stopped_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    stopped = recipe.RunResult(tmp_path, tmp_path, 3, [], stopped="SIGTERM", interrupted=True)
+    monkeypatch.setattr(recipe, "run", lambda *_, **__: stopped)
+    with pytest.raises(QuickstartStopped, match="SIGTERM after 3 of 8"):
+        quickstart._train(tmp_path, 8, 0)
 
 
 def test_a_small_quickstart_leaves_everything(tmp_path: Path) -> None:

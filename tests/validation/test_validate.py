@@ -76,6 +76,37 @@ def test_no_program_is_a_finding(source: str, sandbox: Sandbox) -> None:
     assert not validate(source, sandbox=sandbox).admitted
 
 
+COUNTING = """
+class CountEnv(TextEnv):
+    def __init__(self, max_turns=12, **kwargs):
+        super().__init__(max_turns, **kwargs)
+
+    def reset(self, seed=None):
+        super().reset(seed)
+        self.secret = [self.rng.choice("abcdefgh") for _ in range(self.rng.randint(13, 16))]
+        self.place = 0
+        return "Find the letters a to h one after the other; each answer says whether it was right.", {}
+
+    def step(self, action):
+        self.turn += 1
+        self.place += self.answer(action) == self.secret[self.place]
+        if self.place == len(self.secret):
+            return "Found.", 1.0, True, False, {}
+        return f"{self.place} found.", 0.0, False, self.turn >= self.max_turns, {}
+
+    def solution(self):
+        return self.secret[self.place:]
+"""
+
+
+def test_a_solution_that_needs_more_turns_than_there_are_is_named(sandbox: Sandbox) -> None:
+    (finding,) = [f for f in validate(COUNTING, sandbox=sandbox).refusals if f.probe == "solution"]
+    assert "truncated after 12 turns" in finding.reason
+    assert "Raise max_turns" in finding.reason
+    assert "accepts" not in finding.reason
+    assert "solution" not in _probes(validate(COUNTING.replace("=12", "=16"), sandbox=sandbox), Severity.REFUSE)
+
+
 def test_require_proof_refuses_the_unproven(sandbox: Sandbox) -> None:
     source = _source("sound/unproven_market.py")
     assert _probes(validate(source, sandbox=sandbox), Severity.INFO) >= {"solution"}

@@ -18,8 +18,8 @@ from rich.table import Table
 
 from spade_envs.terminal import visible
 
-out = Console(highlight=False, soft_wrap=True)
-err = Console(stderr=True, highlight=False, soft_wrap=True)
+out = Console(highlight=False, soft_wrap=True, emoji=False)
+err = Console(stderr=True, highlight=False, soft_wrap=True, emoji=False)
 
 MemoryOption = Annotated[
     Path | None,
@@ -86,7 +86,7 @@ def _json(value: Any) -> str:
 def print_table(table: Table) -> None:
     """Print it as wide as it is: a terminal may wrap a long row, but an id or a number is never cut."""
     width = out.measure(table, options=out.options.update(width=1000)).maximum
-    Console(highlight=False, soft_wrap=True, width=max(out.width, width)).print(table)
+    Console(highlight=False, soft_wrap=True, emoji=False, width=max(out.width, width)).print(table)
 
 
 def check_isolation(level: str) -> Any:
@@ -128,10 +128,12 @@ def tools_mode(asked: str, model: Any) -> Any:
 
 def shown(text: str, limit: int = 0) -> str:
     """Return untrusted ``text`` made safe for a terminal: control characters visible, markup inert, cut."""
+    return escape(_cut(text, limit))
+
+
+def _cut(text: str, limit: int) -> str:
     clean = visible(text)
-    if limit and len(clean) > limit:
-        clean = clean[: limit - 1] + "…"
-    return escape(clean)
+    return clean[: limit - 1] + "…" if limit and len(clean) > limit else clean
 
 
 class Advance(Protocol):
@@ -150,11 +152,11 @@ def progress(title: str, total: int | None, *, every: float = 0.1) -> Iterator[A
             MofNCompleteColumn(),
             TimeElapsedColumn(),
             TimeRemainingColumn(),
-            TextColumn("{task.fields[words]}"),
+            TextColumn("{task.fields[words]}", markup=False),  # with markup, ":m:" would become a picture
         )
         with Progress(*columns, console=err, transient=False) as bar:
             task = bar.add_task(title, total=total, words="")
-            yield lambda done, words="": bar.update(task, completed=done, words=shown(words, 60))
+            yield lambda done, words="": bar.update(task, completed=done, words=_cut(words, 60))
         return
     last = -1
 

@@ -56,6 +56,12 @@ def _why(evidence: Evidence, seed: int) -> str:
     if (error := plays[0].error) is not None:
         return f"step() failed: {with_line(error, evidence.source)}. {advice(error, _EXACT, evidence.info.class_name)}"
     best = max(plays, key=lambda play: max(play.rewards, default=0.0))
+    moves, turns = len(evidence.solutions[seed]), len(best.actions)
+    if best.ended and not best.terminated and turns < moves:
+        return (
+            f"the episode is truncated after {turns} turns, and the solution of seed {seed} has {moves} moves. Raise "
+            "max_turns so that a careful player has turns to spare, or draw tasks that need fewer."
+        )
     rewards = best.rewards
     high, last = max(rewards, default=0.0), rewards[-1] if rewards else 0.0
     if high >= WIN_RETURN and not best.terminated:

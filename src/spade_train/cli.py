@@ -40,7 +40,12 @@ def train(
         typer.Option("--dry-run", help="Print settings, sizes, first prompts; check what is needed; train nothing."),
     ] = False,
     everything: Annotated[bool, typer.Option("--all", help="--dry-run: all settings, prompts uncut.")] = False,
-    gpus: Annotated[int, typer.Option(min=0, help="--dry-run: GPUs that train, for the estimate.")] = 0,
+    gpus: Annotated[
+        int,
+        typer.Option(
+            min=0, help="--dry-run: GPUs that train, for the estimate; 0: as the recipe and the launcher say."
+        ),
+    ] = 0,
     gpu_gib: Annotated[float, typer.Option(help="--dry-run: memory of one GPU, for the estimate.")] = 80.0,
     as_json: JsonOption = False,
 ) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -18,7 +18,7 @@ WORDS = (
     ("environment/hinted_return", "hinted"),
     ("environment/regret", "regret"),
 )
-"""Metrics shown beside the bar, with their labels."""
+"""Metrics shown beside the bar, with their labels. Where no environment is new, those that are played again count."""
 
 
 class DisplayCallback(TrainerCallback):  # type: ignore[misc]  # transformers is not typed
@@ -37,11 +37,17 @@ class DisplayCallback(TrainerCallback):  # type: ignore[misc]  # transformers is
         if not logs or "reward" not in logs:
             return
         self._lines.append(metrics_line(state.global_step, logs))
-        words = [f"{label} {float(logs[name]):.2f}" for name, label in WORDS if name in logs]
+        words = [f"{label} {float(logs[name]):.2f}" for name, label in _shown_metrics(logs)]
         held = alarms(self._lines)
         if held:
             words.append("alarm: " + ", ".join(alarm.name for alarm in held))
         self._advance(state.global_step, " · ".join(words))
+
+
+def _shown_metrics(logs: Mapping[str, Any]) -> list[tuple[str, str]]:
+    new = any(name.startswith("environment/") for name in logs)
+    names = [(name if new else name.replace("environment/", "replay/"), label) for name, label in WORDS]
+    return [(name, label) for name, label in names if name in logs]
 
 
 @contextmanager

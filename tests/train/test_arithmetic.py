@@ -247,3 +247,9 @@ def test_tables_of_the_guide_are_what_the_command_prints(capsys: pytest.CaptureF
         main(command.split())
         for line in capsys.readouterr().out.splitlines()[2:]:
             assert line in guide
+
+
+@pytest.mark.parametrize("option", [("--rows", "-1"), ("--gpus", "0"), ("--gpu-gib", "-3"), ("--vllm-share", "7")])
+def test_impossible_sizes_are_refused(option: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["Qwen3-4B", *option]) == 2
+    assert option[1].strip("-") in capsys.readouterr().err

@@ -161,9 +161,9 @@ def test_a_recipe_for_gpus_is_read_without_one(tmp_path: Path, monkeypatch: pyte
     assert not _check(report, "accelerator").ok
     assert not _check(report, "corpus").ok
     assert report.recipe[-1].endswith("games_4b.yaml")
-    assert "does not fit into 80" in report.memory_note  # known from the shape alone, whole on one GPU
-    sharded = dry_run(ROOT / "examples" / "recipes" / "games_30b_a3b.yaml", gpus=8, output_dir=str(tmp_path / "run"))
-    assert "on each of 8 GPU(s), fits into 80" in sharded.memory_note
+    assert "on each of 8 GPU(s), fits into 80" in report.memory_note  # vLLM divides the model over eight
+    whole = dry_run(ROOT / "examples" / "recipes" / "games_30b_a3b.yaml", gpus=1, output_dir=str(tmp_path / "run"))
+    assert "does not fit into 80" in whole.memory_note  # known from the shape alone
     assert report.sizes["plain_episodes"] == 3 * 16
     assert "use_cpu" not in report.changed
 
@@ -184,3 +184,9 @@ def test_exit_code_and_json(tmp_path: Path) -> None:
     assert done.exit_code == 1
     checks = {check["name"]: check["ok"] for check in json.loads(done.output)["checks"]}
     assert not checks["corpus"]
+
+
+def test_a_recipe_for_cpus_is_not_measured_against_a_gpu(tmp_path: Path) -> None:
+    note = dry_run(ROOT / "examples" / "recipes" / "nano_cpu.yaml", output_dir=str(tmp_path / "run")).memory_note
+    assert "GiB in each of 1 process" in note
+    assert "GPU" not in note

@@ -14,6 +14,7 @@ from typing import Any, Literal, NamedTuple
 
 from spade_train.arithmetic.activations import SINGLE, in_flight_bytes, layer_bytes
 from spade_train.arithmetic.shapes import (
+    ShapeError,
     adapter_tensors,
     head_dim,
     key_value_heads,
@@ -54,6 +55,16 @@ class Run:
     vllm_share: float = 0.3  # vllm_gpu_memory_utilization, for vllm-colocate
     vllm_parallel: int = 1  # vllm_tensor_parallel_size, for vllm-colocate
     vllm_sleeps: bool = False  # vllm_enable_sleep_mode: the share is given back during the update
+
+    def __post_init__(self) -> None:
+        for name in ("gpus", "rows", "context", "rank", "sampled_rows", "vllm_parallel"):
+            if getattr(self, name) < 1:
+                raise ShapeError(f"{name} must be at least 1, got {getattr(self, name)}")
+        if self.gpu_gib <= 0 or not 0.0 < self.vllm_share <= 1.0:
+            raise ShapeError(
+                f"the memory of a GPU must be greater than 0 GiB and the share of vLLM lie in (0, 1], got "
+                f"{self.gpu_gib:g} and {self.vllm_share:g}"
+            )
 
 
 class Line(NamedTuple):

@@ -70,7 +70,8 @@ def dry_run(path: str | Path, *, gpus: int = 0, gpu_gib: float = 80.0, **overrid
 
     Args:
         path: the recipe.
-        gpus: GPUs that train, for the estimate; 0 takes the launcher's processes. Weights are taken as sharded.
+        gpus: GPUs that train, for the estimate; 0 takes the launcher's processes, or as many as vLLM in the process
+            divides the model over. Weights are taken as sharded.
         gpu_gib: memory of one GPU, for the estimate.
         overrides: values that replace those of the recipe.
 
@@ -122,7 +123,7 @@ def dry_run(path: str | Path, *, gpus: int = 0, gpu_gib: float = 80.0, **overrid
         exists = Path(config.heldout).is_file()
         found.append(Check("heldout", exists, config.heldout, "give a JSONL file of programs, or builtin:nano"))
     found += [*checks.check_packages(config), *checks.check_server(config), *checks.check_author(config)]
-    _estimate(report, config, folder, gpus or int(config.world_size), gpu_gib)
+    _estimate(report, config, folder, gpus or _gpus(config), gpu_gib, on_cpu=config.use_cpu and not forced_cpu)
     return report
 
 
@@ -179,7 +180,14 @@ def _context(folder: Path | None) -> int:
     return _CONTEXT
 
 
-def _estimate(report: DryRun, config: SpadeConfig, folder: Path | None, gpus: int, gpu_gib: float) -> None:
+def _gpus(config: SpadeConfig) -> int:
+    colocated = config.use_vllm and config.vllm_mode == "colocate"
+    return max(int(config.world_size), int(config.vllm_tensor_parallel_size) if colocated else 1)
+
+
+def _estimate(
+    report: DryRun, config: SpadeConfig, folder: Path | None, gpus: int, gpu_gib: float, *, on_cpu: bool
+) -> None:
     from spade_train.arithmetic import read_config
 
     try:
@@ -194,6 +202,9 @@ def _estimate(report: DryRun, config: SpadeConfig, folder: Path | None, gpus: in
     report.memory = [
         {"part": line.name, "phase": line.phase, "gib": round(line.bytes / _GIB, 2)} for line in table.lines
     ]
+    if on_cpu:
+        report.memory_note = f"peak {table.peak / _GIB:.1f} GiB in each of {gpus} process(es), beside the libraries'"
+        return
     verdict = "fits into" if table.fits else "does not fit into"
     report.memory_note = f"peak {table.peak / _GIB:.1f} GiB on each of {gpus} GPU(s), {verdict} {gpu_gib:g}"
     report.memory_note = "; ".join([report.memory_note, *table.notes])

@@ -98,7 +98,8 @@ def test_generate_from_folder(tmp_path: Path) -> None:
     assert "\nspade/" in said
 
 
-def test_own_grpo_script(tmp_path: Path) -> None:
-    run("own_grpo_script.py", str(tmp_path / "run"), "1", strict=False)
+@pytest.mark.parametrize("name", ["own_grpo_script.py", "custom_reward.py"])
+def test_training_scripts(name: str, tmp_path: Path) -> None:
+    run(name, str(tmp_path / "run"), "1", strict=False)
     assert (tmp_path / "run/adapter/adapter_model.safetensors").is_file()
     assert len((tmp_path / "run/metrics.jsonl").read_text().splitlines()) == 1

@@ -28,7 +28,7 @@ from spade_train.arithmetic import (
 from spade_train.arithmetic.__main__ import main
 from spade_train.arithmetic.activations import layer_bytes
 from spade_train.arithmetic.estimate import most_rows
-from spade_train.config import SpadeConfig
+from spade_train.config import ConfigError, SpadeConfig
 from spade_train.lora.targets import adapter_config
 
 ATTENTION = ["q_proj", "k_proj", "v_proj", "o_proj"]
@@ -96,13 +96,14 @@ def test_published_models(name: str, count: int, tmp_path: Path) -> None:
 @pytest.mark.parametrize("targets", ["auto", "attention", "all-linear", "q_proj, v_proj", ",".join(ALL)])
 def test_adapter_is_counted(family: str, fields: dict[str, Any], targets: str) -> None:
     config = _tiny(family, fields)
-    if "mlp_only_layers" in fields and targets == "all-linear":
-        pytest.skip("peft 0.21 takes the dense layers' gate_proj for experts in a model that has both")
-    if "num_experts" in fields and "gate_proj" in targets:
+    model = _on_meta(config)
+    dense_too = "mlp_only_layers" in fields and targets == "all-linear"
+    if dense_too or ("num_experts" in fields and "gate_proj" in targets):
         with pytest.raises(ShapeError, match="fused experts"):
             adapter_tensors(read_config(config.to_dict()), targets, 8)
+        with pytest.raises(ConfigError):
+            adapter_config(model, targets=targets, r=8, alpha=16)
         return
-    model = _on_meta(config)
     model = get_peft_model(model, adapter_config(model, targets=targets, r=8, alpha=16))
     real = sorted(tuple(weight.shape) for weight in model.parameters() if weight.requires_grad)
     assert sorted(tensor.shape for tensor in adapter_tensors(read_config(config.to_dict()), targets, 8)) == real

@@ -72,6 +72,14 @@ def test_shared_experts_are_told_from_fused_ones() -> None:
     assert not any("shared_expert" in name for name in _adapted(policy))
 
 
+@pytest.mark.parametrize("targets", ["all-linear", "gate_proj,up_proj,down_proj", "gate_proj"])
+def test_dense_layers_that_peft_would_take_for_experts_are_refused(targets: str) -> None:
+    model = family_model("qwen3_moe", mlp_only_layers=[1])  # its dense layer has the names that experts once had
+    with pytest.raises(ConfigError, match=r"takes .*gate_proj.* for its fused experts"):
+        adapter_config(model, targets=targets, r=2, alpha=4)
+    assert adapter_config(model, targets="attention,experts", r=2, alpha=4).target_parameters
+
+
 def test_adapted_experts_compute_and_get_gradients() -> None:
     policy = with_adapter(family_model("qwen3_moe"), "attention,experts")
     ids = torch.arange(12)[None]

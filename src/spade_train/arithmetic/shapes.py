@@ -171,6 +171,9 @@ def targeted(config: Mapping[str, Any], layer: int, targets: str | Iterable[str]
     if is_sparse(config, layer) and (expert := wanted & {"experts", "gate_proj", "up_proj", "down_proj"}):
         raise ShapeError(f"adapters on fused experts are not counted: expected attention modules, got {min(expert)}")
     modules = linears(config, layer)
+    if "all-linear" in wanted and config["model_type"] in MIXTURES and config.get("mlp_only_layers"):
+        raise ShapeError("all-linear of a mixture with dense layers is refused in training too: peft takes those for "
+                         "its fused experts; expected attention")  # fmt: skip
     if "all-linear" in wanted or ("auto" in wanted and config["model_type"] not in MIXTURES):
         return modules
     if wanted & {"auto", "attention"}:

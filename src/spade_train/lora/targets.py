@@ -12,6 +12,7 @@ adapter.
 
 from __future__ import annotations
 
+import copy
 import difflib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -77,12 +78,12 @@ def adapter_config(model: nn.Module, *, targets: str, r: int, alpha: int, rslora
     There is no dropout: sampled and trained log-probabilities must agree.
 
     Raises:
-        ConfigError: as :func:`resolve_targets`.
+        ConfigError: as :func:`resolve_targets`; or if peft would adapt something else than what is named.
     """
     from peft import LoraConfig
 
     found = resolve_targets(model, targets)
-    return LoraConfig(
+    config = LoraConfig(
         r=r,
         lora_alpha=alpha,
         use_rslora=rslora,
@@ -90,6 +91,24 @@ def adapter_config(model: nn.Module, *, targets: str, r: int, alpha: int, rslora
         target_parameters=list(found.parameters) or None,
         task_type="CAUSAL_LM",
     )
+    if taken := _taken_for_experts(model, config):
+        raise ConfigError(
+            f"lora_targets {targets!r}: peft takes {', '.join(taken)} of a mixture for its fused experts and would "
+            f"adapt those instead of the dense layers of that name; use attention, or attention,experts"
+        )
+    return config
+
+
+def _taken_for_experts(model: nn.Module, config: LoraConfig) -> list[str]:
+    """Return the modules that peft rewrites to experts, as transformers 4 called them; asked of peft itself."""
+    from peft.utils.transformers_weight_conversion import convert_peft_config_for_transformers
+
+    converted, before = copy.deepcopy(config), set(config.target_modules or ())
+    try:
+        convert_peft_config_for_transformers(converted, model, None)
+    except ValueError:  # only some of the names that were fused into one parameter
+        return sorted(before)
+    return sorted(before - set(converted.target_modules or ()))
 
 
 def adapter_parameters(model: nn.Module, targets: Targets, r: int) -> int:

@@ -16,6 +16,9 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")  # tiny matrices: threads only wai
 torch.set_num_threads(1)
 sys.path.insert(0, str(Path(__file__).parent))
 
+from spade_envs.sandbox import Sandbox  # noqa: E402  # after what its libraries read at import
+from spade_train.tokens import ChatTokens  # noqa: E402
+
 PLACE = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
 
 
@@ -37,6 +40,19 @@ def tokenizer() -> Any:
     from tiny import tiny_tokenizer
 
     return tiny_tokenizer()
+
+
+@pytest.fixture(scope="session")
+def tokens(tokenizer: Any) -> ChatTokens:
+    """Conversations as ids of the tiny tokenizer."""
+    return ChatTokens(tokenizer)
+
+
+@pytest.fixture(scope="module")
+def sandbox() -> Iterator[Sandbox]:
+    """A sandbox with the limits of a run, which a busy machine does not reach."""
+    with Sandbox(minimum_isolation="static") as made:
+        yield made
 
 
 @pytest.fixture(scope="session")

@@ -6,7 +6,6 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -25,17 +24,6 @@ from spade_train.rows import Row
 from spade_train.tokens import ChatTokens
 
 PLAY = PlayConfig(max_turns=6, turn_tokens=9, episode_tokens=40, system_prompt="Play.")
-
-
-@pytest.fixture(scope="module")
-def sandbox() -> Iterator[Sandbox]:
-    with Sandbox(minimum_isolation="static") as made:
-        yield made
-
-
-@pytest.fixture(scope="module")
-def tokens(tokenizer: Any) -> ChatTokens:
-    return ChatTokens(tokenizer)
 
 
 @pytest.fixture(scope="module")

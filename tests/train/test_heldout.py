@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -29,12 +29,6 @@ class Reader:
 
     def close(self) -> None:
         """Nothing to release."""
-
-
-@pytest.fixture(scope="module")
-def sandbox() -> Iterator[Sandbox]:
-    with Sandbox(minimum_isolation="static") as made:
-        yield made
 
 
 def test_success_by_tier_with_and_without_hints(sandbox: Sandbox) -> None:

@@ -27,17 +27,6 @@ PLAY = PlayConfig(max_turns=3, turn_tokens=6, episode_tokens=64, system_prompt="
 PLAN = Plan(7, tuple(Design(Documents().sample(0, index), f"skill{index}") for index in range(2)))
 
 
-@pytest.fixture(scope="module")
-def sandbox() -> Iterator[Sandbox]:
-    with Sandbox(minimum_isolation="static") as made:
-        yield made
-
-
-@pytest.fixture(scope="module")
-def tokens(tokenizer: Any) -> ChatTokens:
-    return ChatTokens(tokenizer)
-
-
 def _rollout(sandbox: Sandbox, tokens: ChatTokens, writer: Any = None, author: Any = None, **changes: Any) -> Rollout:
     sizes: dict[str, Any] = {"designs": 3, "plays": 4, "places": 8, "slots": 60, "design_tokens": 8}
     config = CycleConfig(**(sizes | {"context_tokens": 1000} | changes))

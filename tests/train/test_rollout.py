@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import random
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -23,17 +22,6 @@ from spade_train.rollout import Rollout
 from spade_train.tokens import ChatTokens
 
 PLAY = PlayConfig(max_turns=3, turn_tokens=6, episode_tokens=64, system_prompt="Play.")
-
-
-@pytest.fixture(scope="module")
-def sandbox() -> Iterator[Sandbox]:
-    with Sandbox(minimum_isolation="static") as made:
-        yield made
-
-
-@pytest.fixture(scope="module")
-def tokens(tokenizer: Any) -> ChatTokens:
-    return ChatTokens(tokenizer)
 
 
 def _config(**changes: Any) -> CycleConfig:

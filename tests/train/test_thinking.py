@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import logging
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -153,12 +152,6 @@ def test_extractor_sees_the_answer_alone(plain: Any) -> None:
     draft, final = "class DraftEnv:\n    pass", "class FinalEnv:\n    pass"
     assert program_in(f"First\n```python\n{draft}\n```\n</think>\n\n```python\n{final}\n```") == f"{final}\n"
     assert program_in(f"First\n```python\n{draft}\n```\nand then") == "", "a thought that never ended holds no program"
-
-
-@pytest.fixture(scope="module")
-def sandbox() -> Iterator[Sandbox]:
-    with Sandbox(minimum_isolation="static") as one:
-        yield one
 
 
 def _letter_game(sandbox: Sandbox, config: PlayConfig) -> Episode:

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 import tinyrun
 import torch
+from launched import ended
 from safetensors.torch import load_file
 from tinyrun import tiny_training
 
@@ -35,14 +36,6 @@ def processes() -> Any:
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["tinyrun"])
     return context
-
-
-def _ended(*processes: Any) -> list[int]:
-    for process in processes:
-        process.start()
-    for process in processes:
-        process.join()
-    return [process.exitcode for process in processes]
 
 
 def test_gradient_only_on_sampled_tokens_and_only_in_the_adapter(tmp_path: Path) -> None:
@@ -113,7 +106,7 @@ def test_killed_and_resumed_run_ends_bit_identical(tmp_path: Path, processes: An
     whole, killed = tmp_path / "a" / "run", tmp_path / "b" / "run"
 
     def train(folder: Path, *kill_at: int) -> int:
-        return _ended(processes.Process(target=tinyrun.tiny_run, args=(folder, 6, *kill_at)))[0]
+        return ended(processes.Process(target=tinyrun.tiny_run, args=(folder, 6, *kill_at)))[0]
 
     assert train(whole) == 0
     assert train(killed, 1) == -signal.SIGKILL

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -24,17 +23,6 @@ from spade_train.window import Standing, Window
 
 PLAY = PlayConfig(max_turns=3, turn_tokens=6, episode_tokens=64, system_prompt="Play.")
 K = 3
-
-
-@pytest.fixture(scope="module")
-def sandbox() -> Iterator[Sandbox]:
-    with Sandbox(minimum_isolation="static") as made:
-        yield made
-
-
-@pytest.fixture(scope="module")
-def tokens(tokenizer: Any) -> ChatTokens:
-    return ChatTokens(tokenizer)
 
 
 def _rollout(sandbox: Sandbox, tokens: ChatTokens, designer: Any = None, **changes: Any) -> Rollout:

@@ -14,6 +14,7 @@ import pytest
 import tinyrun
 import torch
 import windowranks
+from launched import ended
 from safetensors.torch import load_file
 from tinyrun import tiny_training
 
@@ -30,14 +31,6 @@ def processes() -> Any:
     return context
 
 
-def _ended(*processes: Any) -> list[int]:
-    for process in processes:
-        process.start()
-    for process in processes:
-        process.join()
-    return [process.exitcode for process in processes]
-
-
 def _timeless(folder: Path) -> list[dict[str, Any]]:
     lines = read_metrics(folder)
     return [
@@ -51,7 +44,7 @@ def test_killed_within_a_window_and_resumed_run_ends_bit_identical(tmp_path: Pat
     def train(folder: Path, kill_at: int = 0) -> int:
         arguments = {"regenerate_every": 3, "designer_reward": "learning_potential"}
         process = processes.Process(target=tinyrun.tiny_run, args=(folder, 6, kill_at), kwargs=arguments)
-        return _ended(process)[0]
+        return ended(process)[0]
 
     assert train(whole) == 0
     assert train(killed, 3) == -signal.SIGKILL
@@ -105,7 +98,7 @@ def test_two_ranks_compare_programs_for_one_skill(tmp_path: Path, processes: Any
         port = probe.getsockname()[1]
     folder = tmp_path / "run"
     both = [processes.Process(target=windowranks.train_windows, args=(folder, rank, 2, port)) for rank in range(2)]
-    assert _ended(*both) == [0, 0]
+    assert ended(*both) == [0, 0]
     adapters = [load_file(folder / f"rank{rank}.safetensors") for rank in range(2)]
     assert all(torch.equal(adapters[0][name], adapters[1][name]) for name in adapters[0])
     ranks = [json.loads((folder / f"rank{rank}.json").read_text()) for rank in range(2)]

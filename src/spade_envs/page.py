@@ -59,7 +59,8 @@ def class_docstring(source: str, name: str) -> str:
 def _description(record: EnvironmentRecord) -> str:
     parts = [class_docstring(record.source, record.name)]
     kind = "A tool-use environment" if record.kind == "tool_use" else "A game"
-    parts.append(f"{kind}, generated{f' to exercise {record.skill}' if record.skill else ''}.")
+    made = ", generated" if record.generator else ""
+    parts.append(f"{kind}{made}{f' to exercise {record.skill}' if record.skill else ''}.")
     if record.document:
         excerpt = " ".join(record.document[:_EXCERPT].split())
         more = "…" if len(record.document) > _EXCERPT else ""

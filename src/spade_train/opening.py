@@ -62,7 +62,7 @@ def open_parts(config: SpadeConfig, tokenizer: Any, context_tokens: int) -> Part
     if designer.own_hint and config.train_hints:
         raise ConfigError(
             f"train_hints: the programs of prompt set {config.prompts!r} carry their own hints, the policy writes "
-            f"none; use a set whose hints are written (games, tool_use)"
+            f"none; use a set whose hints are written (small, games, tool_use)"
         )
     hints = None if designer.own_hint else HintWriter(prompts, sandbox, designer.validation)
     author = _author(config)

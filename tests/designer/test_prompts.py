@@ -119,12 +119,43 @@ def test_task_variants_are_drawn_in_the_shares_of_the_published_system() -> None
 
 
 def test_examples_of_sets_are_programs_that_validation_admits(sandbox: Sandbox) -> None:
-    for name in ("games", "tool_use"):
+    for name in ("games", "tool_use", "small"):
         prompts = PromptSet.load(name)
-        report = validate(prompts.example, sandbox=sandbox, config=validation_config(prompts))
-        assert report.proven
-        warned = {finding.probe for finding in report.findings if finding.severity is not Severity.INFO}
-        assert warned <= ({"secrets"} if name == "tool_use" else set())  # ids that tools tell only if asked rightly
+        for example in prompts.shown_programs:
+            report = validate(example, sandbox=sandbox, config=validation_config(prompts))
+            assert report.proven
+            warned = {finding.probe for finding in report.findings if finding.severity is not Severity.INFO}
+            assert warned <= ({"secrets"} if name == "tool_use" else set())  # ids that tools tell only if asked rightly
+
+
+def test_demonstrations_are_earlier_exchanges_in_the_words_of_the_set() -> None:
+    prompts = PromptSet.load("small")
+    messages = prompts.designer_messages(DOCUMENT, "Optimization", causes={"leak": 3})
+    assert [message["role"] for message in messages] == ["system", *("user", "assistant") * 3, "user"]
+    for number, shown in enumerate(prompts.demonstrations):
+        asked, answered = messages[1 + 2 * number], messages[2 + 2 * number]
+        assert shown.document in asked["content"]
+        assert f"Skill: {shown.skill}" in asked["content"]
+        assert "Take care" not in asked["content"]  # what this run's programs were refused for is no part of them
+        assert answered["content"] == f"```python\n{shown.program.strip()}\n```"
+    assert DOCUMENT.text in messages[-1]["content"]
+    assert prompts.fault_notes["leak"] in messages[-1]["content"]
+    assert prompts.shown_programs == tuple(shown.program for shown in prompts.demonstrations)
+
+
+@pytest.mark.parametrize(
+    ("entry", "said"),
+    [
+        ('skill = "Optimization"\nprogram = "a.txt"', "number 1 needs skill, document and program"),
+        ('skill = "Cooking"\ndocument = ""\nprogram = "a.txt"', "'Cooking' is not in"),
+        ('skill = "Optimization"\ndocument = ""\nprogram = "a.txt"', "lacks a.txt"),
+    ],
+)
+def test_faulty_demonstrations_are_named(own: Path, entry: str, said: str) -> None:
+    with (own / "set.toml").open("a") as settings:
+        settings.write(f"\n[[demonstrations]]\n{entry}\n")
+    with pytest.raises(PromptSetError, match=said):
+        PromptSet.load(own)
 
 
 def test_a_set_is_copied_to_be_edited(tmp_path: Path) -> None:

@@ -78,7 +78,7 @@ def generate(
     memory: MemoryOption = None,
     prompts: Annotated[
         str | None,
-        typer.Option(help="Prompt set: nano, games, tool_use or a folder. Default: nano for nano, else games."),
+        typer.Option(help="Prompt set: nano, small, games, tool_use or a folder. Default: nano for nano, else games."),
     ] = None,
     seed: Annotated[int, typer.Option(help="Fixes documents, exemplars and sampling.")] = 0,
     run: Annotated[str | None, typer.Option(help="Name of the run in the memory. Default: generate-SEED.")] = None,

@@ -93,7 +93,7 @@ def play(
     seed: Annotated[int, typer.Option("--seed", help="Seed of the episode and of sampling.")] = 0,
     memory: MemoryOption = None,
     prompts: Annotated[
-        str | None, typer.Option(help="Prompt set of a model: nano, games, tool_use or a folder.")
+        str | None, typer.Option(help="Prompt set of a model: nano, small, games, tool_use or a folder.")
     ] = None,
     base_url: Annotated[str | None, typer.Option(help="Endpoint of an openai:… model.")] = None,
     temperature: Annotated[float, typer.Option(min=0, help="Sampling temperature of a model.")] = 0.6,

@@ -220,12 +220,13 @@ class Designer:
         return None
 
     def _repeated(self, source: str) -> str:
-        """Say which record of the memory, or that the example of the prompt is repeated by ``source``; "" if none."""
+        """Say which record of the memory, or that a program of the prompt is repeated by ``source``; "" if none."""
         from spade_envs.memory import lexical
 
-        example, literals = self.prompts.example, self.prompts.duplicate_literals
-        if example and lexical.overlap(_shingles(source, literals), _shingles(example, literals)) >= EXAMPLE_OVERLAP:
-            return "repeats the example of the prompt"
+        literals = self.prompts.duplicate_literals
+        for example in self.prompts.shown_programs:
+            if lexical.overlap(_shingles(source, literals), _shingles(example, literals)) >= EXAMPLE_OVERLAP:
+                return "repeats the example of the prompt"
         if self.memory is None:
             return ""
         if (identity := source_id(source)) in self.memory:

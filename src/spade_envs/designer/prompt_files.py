@@ -12,7 +12,7 @@ PROMPTS_FOLDER = Path(__file__).parent / "prompts"
 
 _KEYS = {
     "kind", "own_hint", "document_tokens", "exemplars", "negatives", "max_turns", "repairs",
-    "skills", "validation", "duplicate", "play", "sampling", "draw", "faults",
+    "skills", "validation", "duplicate", "play", "sampling", "draw", "faults", "demonstrations",
 }  # fmt: skip
 _SUFFIXES = (".toml", ".jinja", ".txt")
 

@@ -39,6 +39,15 @@ _DESIGNER_SAMPLING = Sampling(max_tokens=8192, temperature=0.6)
 _HINT_SAMPLING = Sampling(max_tokens=512, temperature=0.3)
 
 
+@dataclass(frozen=True, slots=True)
+class Demonstration:
+    """An earlier exchange of the designer's conversation: what was asked for, and the program that was the answer."""
+
+    skill: str
+    document: str
+    program: str
+
+
 @dataclass(frozen=True)
 class PromptSet:
     """The prompts and defaults of one way to generate and play environments; make it with :meth:`load`."""
@@ -57,6 +66,7 @@ class PromptSet:
     duplicate_overlap: float = MIN_OVERLAP
     duplicate_literals: bool = False
     example: str = ""  # a program that shows the form
+    demonstrations: tuple[Demonstration, ...] = ()
     fault_notes: Mapping[str, str] = field(default_factory=dict)  # by the cause of a refusal
     fingerprint: str = ""  # changes with any file of the set; a resumed run compares it
     validation: Mapping[str, Any] = field(default_factory=dict)
@@ -95,6 +105,7 @@ class PromptSet:
                 duplicate_overlap=float(duplicate.get("min_overlap", MIN_OVERLAP)),
                 duplicate_literals=bool(duplicate.get("literals", False)),
                 example=read_text(folder / "designer.example.txt", needed=False),
+                demonstrations=_read_demonstrations(folder, settings),
                 fault_notes=dict(settings.get("faults", {})),
                 fingerprint=fingerprint(folder),
                 validation=settings.get("validation", {}),
@@ -107,6 +118,12 @@ class PromptSet:
             )
         except TypeError as error:
             raise PromptSetError(f"{folder / 'set.toml'}, table [sampling]: {error}") from error
+
+    @property
+    def shown_programs(self) -> tuple[str, ...]:
+        """The programs that every prompt shows; one that repeats them is nothing new."""
+        shown = (self.example, *(demonstration.program for demonstration in self.demonstrations))
+        return tuple(program for program in shown if program)
 
     @property
     def skills(self) -> tuple[str, ...]:
@@ -146,7 +163,9 @@ class PromptSet:
             cut: shortens the document to the set's ``document_tokens``.
             max_turns: bound on the turns of the environment, 0 for the program's own choice; the set's if None.
         """
-        return self._render(
+        bound = self.max_turns if max_turns is None else max_turns
+        asked = {"max_turns": bound, "example": self.example, **(drawn or {})}
+        *system, request = self._render(
             "designer",
             document=cut(document.text.strip(), self.document_tokens) if document else "",
             document_id=document.id if document else "",
@@ -155,11 +174,11 @@ class PromptSet:
             skill_note=self._note(skill),
             exemplars=list(exemplars),
             negatives=list(negatives),
-            max_turns=self.max_turns if max_turns is None else max_turns,
-            example=self.example,
             faults=self.faults(causes or {}),
-            **(drawn or {}),
+            **asked,
         )
+        shown = [message for demonstration in self.demonstrations for message in self._shown(demonstration, asked)]
+        return [*system, *shown, request]
 
     def hint_messages(self, record: EnvironmentRecord, complaint: str = "") -> list[Message]:
         """Render the conversation that asks for a hint to ``record``; ``complaint`` says what was wrong before."""
@@ -176,6 +195,16 @@ class PromptSet:
     def repair_message(self, **variables: Any) -> str:
         """Render the message that asks for a corrected program; the variables are in ``prompts/README.md``."""
         return self._rendered("repair.user", variables)
+
+    def _shown(self, demonstration: Demonstration, asked: Mapping[str, Any]) -> list[Message]:
+        """The exchange of ``demonstration``, asked for in the words of the set's own template."""
+        nothing: dict[str, Any] = {"document_id": "", "meta": {}, "exemplars": [], "negatives": [], "faults": []}
+        skill = demonstration.skill
+        said = {"document": demonstration.document, "skill": skill, "skill_note": self._note(skill)}
+        return [
+            {"role": "user", "content": self._rendered("designer.user", {**nothing, **asked, **said})},
+            {"role": "assistant", "content": f"```python\n{demonstration.program.strip()}\n```"},
+        ]
 
     def _note(self, skill: str) -> str:
         if skill not in self.skill_notes:
@@ -212,6 +241,24 @@ def _read_templates(folder: Path) -> dict[str, jinja2.Template]:
                     raise PromptSetError(f"{path}: expected UTF-8: {error}") from error
                 break
     return templates
+
+
+def _read_demonstrations(folder: Path, settings: Mapping[str, Any]) -> tuple[Demonstration, ...]:
+    """The ``[[demonstrations]]`` of a set, each with its program, a file of the folder."""
+    read = []
+    for number, entry in enumerate(settings.get("demonstrations", ()), start=1):
+        if not isinstance(entry, dict) or set(entry) != {"skill", "document", "program"}:
+            raise PromptSetError(
+                f"{folder / 'set.toml'}: [[demonstrations]] number {number} needs skill, document and program "
+                "(a file of the folder)"
+            )
+        if entry["skill"] not in settings["skills"]:
+            raise PromptSetError(
+                f"{folder / 'set.toml'}: [[demonstrations]] number {number}: {entry['skill']!r} is not in [skills]"
+            )
+        program = read_text(folder / str(entry["program"]))
+        read.append(Demonstration(entry["skill"], str(entry["document"]).strip(), program))
+    return tuple(read)
 
 
 def _cut(text: str, characters: int) -> str:

@@ -37,9 +37,13 @@ def secrets(evidence: Evidence) -> list[Finding]:
     if played and all(len(rollout.turns) <= 1 for rollout in played):
         reason = f"a secret: {same}, and the only turn ends the episode. {advice}"
         return [Finding("secrets", Severity.REFUSE, reason, proof)]
-    if _revealed(played):
+    # Seeds also part where one is played by its own solution and the other is not: that says no more than "right".
+    if _revealed([rollout for rollout in played if not rollout.policy.startswith("solution_")]):
         reason = "the first observation hides the answer; play reveals it."
         return [Finding("secrets", Severity.INFO, reason, proof)]
+    if _revealed(played):
+        reason = f"{same}, and only right answers were seen to tell more: can a player find them? {advice}"
+        return [Finding("secrets", Severity.WARN, reason, proof)]
     if _can_be_tried(evidence, played):
         reason = "the first observation hides the answer and no feedback was seen; trying all answers would find it."
         return [Finding("secrets", Severity.WARN, reason, proof)]

@@ -56,7 +56,7 @@ def check_prompts(config: SpadeConfig) -> tuple[Check, PromptSet | None]:
     try:
         prompts = load_prompts(config)
     except (PromptSetError, ConfigError) as error:
-        return Check("prompts", False, str(error), "nano, games, tool_use, or a folder with such files"), None
+        return Check("prompts", False, str(error), "nano, small, games, tool_use, or a folder with such files"), None
     return Check("prompts", True, f"{prompts.name}, skills: {', '.join(prompts.skills)}"), prompts
 
 

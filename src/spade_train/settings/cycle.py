@@ -15,7 +15,7 @@ class CycleSettings:
 
     mode: str = setting("self_play", "'self_play', or 'fixed_pool': the agent alone on the environments in pool")
     corpus: str = setting("builtin:nano", "grounding documents: JSONL, Parquet, folder of texts, builtin:nano, or none")
-    prompts: str = setting("nano", "prompt set: nano, games, tool_use, or a folder")
+    prompts: str = setting("nano", "prompt set: nano, small, games, tool_use, or a folder")
     skills: str = setting("", "skills of the prompt set that are designed for, comma-separated; default: all")
     exemplars: bool = setting(True, "false: the designer is shown nothing from the memory")
     memory: str | None = setting(None, "folder of the environment memory; default <output_dir>/memory")

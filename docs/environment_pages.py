@@ -74,8 +74,8 @@ def pages() -> dict[str, str]:
     written = dict(page(*entry) for entry in sources())
     listed = "\n".join(name.removesuffix(".md") for name in written)
     written["index.md"] = (
-        "# Example environments\nThey come with the project: small programs that designers are shown, and a pool to train "
-        "on. Each page is the docstring of the environment's class, then its source, then an episode. The pages are "
+        "# Example environments\nThey come with the project: small programs that designers are shown, and a pool to "
+        "train on. Each page is the docstring of the environment's class, then its source, then an episode. They are "
         f"written by `python docs/environment_pages.py`.\n\n```{{toctree}}\n:maxdepth: 1\n\n{listed}\n```\n"
     )
     return written

@@ -138,7 +138,7 @@ def test_demonstrations_are_earlier_exchanges_in_the_words_of_the_set() -> None:
         assert f"Skill: {shown.skill}" in asked["content"]
         assert "Take care" not in asked["content"]  # what this run's programs were refused for is no part of them
         assert answered["content"] == f"```python\n{shown.program.strip()}\n```"
-    assert DOCUMENT.text in messages[-1]["content"]
+    assert DOCUMENT.text.strip() in messages[-1]["content"]
     assert prompts.fault_notes["leak"] in messages[-1]["content"]
     assert prompts.shown_programs == tuple(shown.program for shown in prompts.demonstrations)
 

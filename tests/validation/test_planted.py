@@ -134,6 +134,15 @@ FAULTS = {
         return '', i
 """,
     ),
+    "unformatted": (
+        "observation",
+        """
+    def reset(self, seed=None):
+        o, i = super().reset(seed)
+        self._amount = len(o)
+        return o + ' You have {self._amount} coins.', i
+""",
+    ),
     "blind": (
         "secrets,observation",
         """
@@ -182,3 +191,15 @@ def test_fault_in_a_sound_program_is_refused(fault: str, program: str, sandbox: 
     report = validate(f"{source}\n\nclass Faulty{name}({name}):{body}", sandbox=sandbox)
     assert report.name == f"Faulty{name}"
     assert {finding.probe for finding in report.refusals} & set(probes.split(",")), report.findings
+
+
+def test_fields_of_other_code_may_be_shown(sandbox: Sandbox) -> None:
+    source = (SOUND / "arithmetic.py").read_text()
+    name = re.findall(r"^class (\w*Env)\b", source, re.MULTILINE)[-1]
+    body = """
+    def reset(self, seed=None):
+        o, i = super().reset(seed)
+        return o + ' A colleague wrote f"{self.wheels} wheels" and {{self.turn}}.', i
+"""
+    report = validate(f"{source}\n\nclass Coded{name}({name}):{body}", sandbox=sandbox)
+    assert not report.refusals, report.findings

@@ -136,7 +136,8 @@ def calibrate(
     run: Annotated[str | None, typer.Option("--run", help="Name of this run in the memory.")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with a run that was stopped.")] = False,
     prompts: Annotated[
-        str | None, typer.Option(help="Prompt set: nano, small, games, tool_use or a folder. Default: by model and kind.")
+        str | None,
+        typer.Option(help="Prompt set: nano, small, games, tool_use or a folder. Default: by model and kind."),
     ] = None,
     base_url: Annotated[str | None, typer.Option(help="Endpoint of an openai:… model.")] = None,
     temperature: Annotated[float, typer.Option(min=0, help="Sampling temperature of a model.")] = 0.6,

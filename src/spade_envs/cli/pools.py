@@ -40,7 +40,8 @@ LogOption = Annotated[
     Path | None, typer.Option(help="JSON lines, a report for each program. Default: import-POOL.jsonl in the memory.")
 ]
 PromptsOption = Annotated[
-    str | None, typer.Option(help="Judge as strictly as this prompt set does: nano, small, games, tool_use or a folder.")
+    str | None,
+    typer.Option(help="Judge as strictly as this prompt set does: nano, small, games, tool_use or a folder."),
 ]
 SimilarOption = Annotated[
     float | None,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 from spade_envs.record import WIN_RETURN
@@ -27,6 +28,7 @@ _CALLED = {
     "hint": "hint()",
     "tools": "get_tools()",
 }
+_FIELD = re.compile(r"(?<!\{)\{self\.([A-Za-z_]\w*)[^{}\n]*\}(?!\})")
 _EXPECTED = {
     "make": "The class must be constructible without arguments: give every parameter of __init__ a default.",
     "reset": "End reset(seed=None) with `return observation, {}`: a str and a dict, for every integer seed.",
@@ -138,6 +140,22 @@ def observation_size(evidence: Evidence) -> list[Finding]:
         proof = {"size": worst[0], **play_evidence(worst[1])}
         findings.append(Finding("observation", Severity.WARN, reason, proof))
     return findings
+
+
+def unformatted(evidence: Evidence) -> list[Finding]:
+    """Observations show values, not the fields of a string whose f is missing: ``{self.goal}``."""
+    for rollout in evidence.rollouts:
+        for turn in rollout.trace():
+            for field in _FIELD.finditer(turn.observation):
+                # Of the program's own attributes only: a game about code may well show such text.
+                if re.search(rf"\bself\.{field[1]}\s*(?::[^=\n]+)?=(?!=)", evidence.source):
+                    reason = (
+                        f"an observation shows {field[0]!r} where a value should stand. Put an f before the string, "
+                        "before each part of it."
+                    )
+                    proof = {"seed": rollout.seed, "observation": shorten(turn.observation, 300)}
+                    return [Finding("observation", Severity.REFUSE, reason, proof)]
+    return []
 
 
 def resources(evidence: Evidence) -> list[Finding]:

@@ -32,6 +32,7 @@ PROBES: tuple[Probe, ...] = (
     probes_replay.seeds_vary,
     probes_contract.termination,
     probes_contract.observation_size,
+    probes_contract.unformatted,
     probes_contract.tools,
     probes_reward.reward_range,
     probes_reward.unfinished,

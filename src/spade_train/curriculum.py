@@ -1,7 +1,8 @@
 """What each cycle works on: documents, skills, environments to replay, seeds.
 
 Everything follows from (seed, cycle, rank) and from what the memory holds before the cycle, so a resumed run works
-on the same as one that was never stopped.
+on the same as one that was never stopped. How far a run has come in its corpus or pool is part of a checkpoint, so
+that it goes on there with another number of ranks too.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from spade_train.cycle import Design, Plan
 logger = logging.getLogger(__name__)
 
 _LEARNABLE = (0.1, 0.9)
+_ROUNDS = 4  # rounds of a pool whose orders are kept
 
 
 class CorpusLike(Protocol):
@@ -35,6 +37,26 @@ class CorpusLike(Protocol):
 
 class ResumeError(RuntimeError):
     """A checkpoint does not belong to the run that would resume from it."""
+
+
+@dataclass(slots=True)
+class Position:
+    """How much of an endless order all ranks took before a turn, from which on equally many take equally much."""
+
+    turn: int = 0
+    taken: int = 0
+
+    def first(self, turn: int, rank: int, world: int, each: int) -> int:
+        """Return the index of the first of the ``each`` items that ``rank`` of ``world`` takes in ``turn``."""
+        return self.taken + ((turn - self.turn) * world + rank) * each
+
+    def to_dict(self, turn: int, world: int, each: int) -> dict[str, int]:
+        """Return the position before ``turn``, for :meth:`load`."""
+        return {"turn": turn, "taken": self.first(turn, 0, world, each)}
+
+    def load(self, values: Mapping[str, Any]) -> None:
+        """Go on from what :meth:`to_dict` returned; checkpoints that say nothing are of equally many ranks."""
+        self.turn, self.taken = int(values.get("turn", 0)), int(values.get("taken", 0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +91,7 @@ class SelfPlayCurriculum:
         if not skills:
             raise ValueError("the curriculum needs at least one skill")
         self._corpus, self._skills, self._config = corpus, tuple(skills), config
+        self._position = Position()  # in the corpus, by windows
 
     def plan(
         self,
@@ -91,7 +114,7 @@ class SelfPlayCurriculum:
         window, phase = divmod(cycle, config.window)
         designs: tuple[Design, ...] = ()
         if phase == 0:
-            first = (window * world + rank) * config.documents
+            first = self._position.first(window, rank, world, config.documents)
             designs = tuple(
                 Design(self._corpus.sample(config.seed, index), self._skill(index, window))
                 for index in range(first, first + config.documents)
@@ -129,26 +152,33 @@ class SelfPlayCurriculum:
         random.Random(seed).shuffle(easy)
         return worth, easy
 
-    def state_dict(self) -> dict[str, Any]:
-        """Return what must be equal for a resume to go on with the same cycles."""
-        config = self._config
-        state = {"seed": config.seed, "corpus": self._corpus.fingerprint, "skills": list(self._skills)}
-        return state | {"window": config.window, "active_skills": config.active_skills}
+    def state_dict(self, cycle: int = 0, world: int = 1) -> dict[str, Any]:
+        """Return the position before ``cycle``, which ``world`` ranks came to, and what must be equal at a resume."""
+        begun = -(-cycle // self._config.window)
+        return self._fixed() | {"position": self._position.to_dict(begun, world, self._config.documents)}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Check a checkpoint's state against this run.
+        """Check a checkpoint's state against this run and go on at its position.
 
         Raises:
             ResumeError: if the corpus, the skills or the seed changed.
         """
-        _compare(self.state_dict(), state)
+        _compare(self._fixed(), state)
+        self._position.load(state.get("position", {}))
+
+    def _fixed(self) -> dict[str, Any]:
+        config = self._config
+        state = {"seed": config.seed, "corpus": self._corpus.fingerprint, "skills": list(self._skills)}
+        return state | {"window": config.window, "active_skills": config.active_skills}
 
 
 class PoolCurriculum:
     """A fixed pool of environments, played by the agent alone in a seeded order, each once before any comes again.
 
     A cycle plays no environment twice on one rank: where it reaches into the next round of the pool, those that it
-    has already are passed over for the ones that follow.
+    has already are passed over for the ones that follow. The places of those that cannot be opened go to others: the
+    candidates of a plan after the first ``environments`` are all others of the pool, beginning with those that this
+    rank plays in the next cycle.
 
     Args:
         pool: the environments.
@@ -161,6 +191,8 @@ class PoolCurriculum:
             raise ValueError("the pool holds no environment")
         self._pool, self._seed = list({record.id: record for record in pool}.values()), seed
         self._environments = min(environments, len(self._pool))
+        self._position = Position()  # in the endless order, by cycles
+        self._orders: dict[int, list[int]] = {}  # of the rounds of the pool that were needed last
         if self._environments < environments:
             logger.warning(
                 "the pool holds %d environments, fewer than the %d of a cycle: each is played in every cycle, and the "
@@ -177,31 +209,41 @@ class PoolCurriculum:
         retired: Mapping[str, str] | None = None,
     ) -> Plan:
         """Return what ``rank`` of ``world`` plays in ``cycle``; the memory is not looked at."""
-        index = (cycle * world + rank) * self._environments
-        orders: dict[int, list[int]] = {}
         replays: dict[str, EnvironmentRecord] = {}
-        while len(replays) < self._environments:
-            epoch, place = divmod(index, len(self._pool))
-            if epoch not in orders:
-                orders[epoch] = list(range(len(self._pool)))
-                random.Random(_seed(self._seed, epoch)).shuffle(orders[epoch])
-            record = self._pool[orders[epoch][place]]
-            replays.setdefault(record.id, record)
-            index += 1
+        for turn, wanted in ((cycle, self._environments), (cycle + 1, len(self._pool))):
+            index = self._position.first(turn, rank, world, self._environments)
+            while len(replays) < wanted:
+                record = self._at(index)
+                replays.setdefault(record.id, record)
+                index += 1
         return Plan(_seed(self._seed, cycle, rank), (), tuple(replays.values()), self._environments)
 
-    def state_dict(self) -> dict[str, Any]:
-        """Return what must be equal for a resume to go on with the same cycles."""
-        ids = "".join(record.id for record in self._pool)
-        return {"seed": self._seed, "pool": hashlib.sha256(ids.encode()).hexdigest()}
+    def _at(self, index: int) -> EnvironmentRecord:
+        """Return the ``index``-th environment of the endless order."""
+        epoch, place = divmod(index, len(self._pool))
+        if epoch not in self._orders:
+            if len(self._orders) > _ROUNDS:
+                self._orders.clear()
+            self._orders[epoch] = list(range(len(self._pool)))
+            random.Random(_seed(self._seed, epoch)).shuffle(self._orders[epoch])
+        return self._pool[self._orders[epoch][place]]
+
+    def state_dict(self, cycle: int = 0, world: int = 1) -> dict[str, Any]:
+        """Return the position before ``cycle``, which ``world`` ranks came to, and what must be equal at a resume."""
+        return self._fixed() | {"position": self._position.to_dict(cycle, world, self._environments)}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Check a checkpoint's state against this run.
+        """Check a checkpoint's state against this run and go on at its position.
 
         Raises:
             ResumeError: if the pool or the seed changed.
         """
-        _compare(self.state_dict(), state)
+        _compare(self._fixed(), state)
+        self._position.load(state.get("position", {}))
+
+    def _fixed(self) -> dict[str, Any]:
+        ids = "".join(record.id for record in self._pool)
+        return {"seed": self._seed, "pool": hashlib.sha256(ids.encode()).hexdigest()}
 
 
 Curriculum = SelfPlayCurriculum | PoolCurriculum

@@ -164,13 +164,13 @@ class SelfPlay:
         if not alone:
             state.wait_for_everyone()
 
-    def state_dict(self) -> dict[str, Any]:
-        """Return what a checkpoint needs besides the trainer's own state."""
+    def state_dict(self, step: int = 0) -> dict[str, Any]:
+        """Return what a checkpoint needs besides the trainer's own state, after ``step`` cycles of this many ranks."""
         return {
             "version": 1,
             "run": self.config.run,
             "memory_position": self.memory.position(),
-            "curriculum": self.curriculum.state_dict(),
+            "curriculum": self.curriculum.state_dict(step, self.config.world_size),
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:

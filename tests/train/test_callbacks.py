@@ -27,8 +27,8 @@ class _Session:
     def __init__(self) -> None:
         self.loaded: list[dict[str, int]] = []
 
-    def state_dict(self) -> dict[str, int]:
-        return {"position": 7}
+    def state_dict(self, step: int = 0) -> dict[str, int]:
+        return {"position": 7 + step}
 
     def load_state_dict(self, state: dict[str, int]) -> None:
         self.loaded.append(state)

@@ -119,7 +119,7 @@ class MemoryCallback(TrainerCallback):  # type: ignore[misc]
         wait()
         if args.process_index == 0:
             folder = Path(args.output_dir) / f"checkpoint-{state.global_step}"
-            seal(folder, {"step": state.global_step, **self._session.state_dict()})
+            seal(folder, {"step": state.global_step, **self._session.state_dict(state.global_step)})
         wait()  # nobody looks for it before it is whole
 
 

@@ -97,13 +97,16 @@ class Rollout:
         lap("play")
         window.add(played)
         hints = self.hints.pay(pay.penalties.invalid) if plan.phase == 0 else []
-        if self.config.window == 1 or plan.last:
+        if self.config.window == 1 or (plan.last and plan.phase > 0):
             now = window.settle(pay, ended=False)
             paid = paid + now
-            if self.config.window == 1 or plan.phase > 0:
-                due += [one.row for one in now]
-            elif now:
-                logger.warning("%d programs of the run's last rollout are not trained on: no update follows", len(now))
+            due += [one.row for one in now]
+        elif plan.last and window.pending:
+            logger.warning(
+                "%d programs of the run's last rollout wait for the rest of their window: no update follows, so they "
+                "are trained only if the run is resumed with more steps",
+                len(window.pending),
+            )
         batch = due if "designer" in self.config.trained else []
         batch = batch + [one.row for one in hints] if "hint" in self.config.trained else batch
         batch = batch + rows if "agent" in self.config.trained else batch

@@ -108,14 +108,32 @@ def test_regret_is_of_the_first_rollout_alone(sandbox: Sandbox, tokens: ChatToke
             assert one.row.reward == pytest.approx(expected)
 
 
-def test_rows_written_in_the_last_rollout_are_paid_but_not_trained(
+def test_programs_of_a_window_that_the_last_rollout_begins_wait_for_a_resume(
     sandbox: Sandbox, tokens: ChatTokens, caplog: pytest.LogCaptureFixture
 ) -> None:
-    cycles = _run(_rollout(sandbox, tokens), _talker(tokens), 4)
-    assert len(cycles[3].paid) == 12  # those of the first window, and those just written
-    rows = {id(row) for row in cycles[3].rows}
-    assert [id(one.row) in rows for one in cycles[3].paid] == [True] * 6 + [False] * 6
-    assert "6 programs of the run's last rollout are not trained on" in caplog.text
+    """With k = 3 and four steps; resumed with more, they are paid and trained as in a run that was planned so."""
+    expected = _run(_rollout(sandbox, tokens), _talker(tokens), 9)
+    stopped, resumed, sampler = _rollout(sandbox, tokens), _rollout(sandbox, tokens), _talker(tokens)
+    cycles = _run(stopped, sampler, 4)
+    assert [one.row for one in cycles[3].paid] == [row for row in cycles[3].rows if row.role == "designer"]
+    assert {row.age for row in cycles[3].rows if row.role == "designer"} == {3}
+    assert "6 programs of the run's last rollout wait" in caplog.text
+    resumed.window.load_state_dict(json.loads(json.dumps(stopped.window.state_dict())))
+    rest = [resumed.run(_plan(cycle, 9), sampler) for cycle in range(4, 9)]
+    assert [cycle.rows for cycle in cycles + rest] == [cycle.rows for cycle in expected]
+    trained = [row.completion_ids for row in rest[2].rows if row.role == "designer"]
+    assert trained == [one.row.completion_ids for one in cycles[3].written]
+
+
+def test_a_run_that_ends_within_a_window_trains_each_program_once_when_it_is_resumed(
+    sandbox: Sandbox, tokens: ChatTokens
+) -> None:
+    stopped, resumed, sampler = _rollout(sandbox, tokens), _rollout(sandbox, tokens), _talker(tokens)
+    cycles = _run(stopped, sampler, 5)
+    resumed.window.load_state_dict(json.loads(json.dumps(stopped.window.state_dict())))
+    cycles += [resumed.run(_plan(cycle, 9), sampler) for cycle in range(5, 9)]
+    trained = [sum(row.role == "designer" for row in cycle.rows) for cycle in cycles]
+    assert trained == [0, 0, 0, 6, 6, 0, 0, 0, 6]
 
 
 def test_a_window_saved_and_loaded_goes_on_the_same(sandbox: Sandbox, tokens: ChatTokens) -> None:

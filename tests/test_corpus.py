@@ -286,6 +286,18 @@ def test_a_dataset_saved_to_disk(tmp_path: Path) -> None:
         assert [document.text for document in corpus] == ["one", "two"]
 
 
+def test_a_dataset_without_a_network_says_how_to_bring_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    datasets = pytest.importorskip("datasets")
+    monkeypatch.setattr("huggingface_hub.constants.ENDPOINT", "http://127.0.0.1:1")
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
+    monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path / "none")
+    with pytest.raises(CorpusError, match=r"127\.0\.0\.1:1 does not answer.*hf download a/b .*--local-dir.*hf:FOLDER"):
+        Corpus.open("hf:a/b", cache=tmp_path / "cache")
+    assert "etry" not in "".join(capfd.readouterr())
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [

@@ -12,6 +12,7 @@ ROOT = Path(spade_envs.__file__).parent
 ORDER = (
     *(
         "terminal",
+        "hub_access",
         "tool_schema",
         "contract",
         "verify",

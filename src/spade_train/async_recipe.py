@@ -43,11 +43,13 @@ def build_async_trainer(
     from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
     from trl.experimental.async_grpo import AsyncGRPOTrainer
 
+    from spade_envs.models.pretrained import from_pretrained
+
     args = async_config(config, vllm_server_base_url=url, **changes)
     if tokenizer is None:
-        tokenizer = AutoTokenizer.from_pretrained(config.model, padding_side="left")
+        tokenizer = from_pretrained(AutoTokenizer, config.model, padding_side="left")
         prepare_tokenizer(tokenizer, config.chat_template_kwargs, config.thinking)
-    shapes = AutoConfig.from_pretrained(config.model)
+    shapes = from_pretrained(AutoConfig, config.model)
     if session is None:
         context = int(getattr(shapes.get_text_config(), "max_position_embeddings", 0))
         session = SelfPlay.from_config(config, tokenizer, context_tokens=context)

@@ -96,6 +96,9 @@ def load_policy(config: SpadeConfig) -> tuple[Any, Any]:
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
+    from spade_envs.models import ModelError
+    from spade_envs.models.pretrained import from_pretrained
+
     name = policy_source(config.model)
     settings: dict[str, Any] = {"dtype": torch.bfloat16 if config.bf16 else torch.float32}
     if (Path(name) / "adapter_config.json").is_file():
@@ -106,11 +109,12 @@ def load_policy(config: SpadeConfig) -> tuple[Any, Any]:
     if config.load_in_4bit:
         settings["quantization_config"] = _four_bits(settings["dtype"])
     settings |= config.model_init_kwargs or {}
+    remote = config.trust_remote_code
     try:
-        tokenizer = AutoTokenizer.from_pretrained(name, padding_side="left", trust_remote_code=config.trust_remote_code)
-        model = AutoModelForCausalLM.from_pretrained(name, trust_remote_code=config.trust_remote_code, **settings)
-    except (OSError, ValueError) as error:
-        raise ConfigError(f"model {config.model!r} cannot be loaded: {error}") from error
+        tokenizer = from_pretrained(AutoTokenizer, name, padding_side="left", trust_remote_code=remote)
+        model = from_pretrained(AutoModelForCausalLM, name, trust_remote_code=remote, **settings)
+    except ModelError as error:
+        raise ConfigError(f"the policy cannot be loaded: {error}") from error
     prepare_tokenizer(tokenizer, config.chat_template_kwargs, config.thinking)
     return model, tokenizer
 

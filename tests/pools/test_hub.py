@@ -66,8 +66,10 @@ def test_refusals_are_explained_and_say_no_token(
     with pytest.raises(PoolError, match=r"cannot be pushed: .*hf auth login") as caught:
         hub.push(out, "me/games", endpoint=server.address)
     assert wrong not in str(caught.value)
-    with pytest.raises(PoolError, match="cannot be pushed"):
+    with pytest.raises(PoolError, match=r"cannot be pushed: the Hub cannot be reached.*hf upload me/games"):
         hub.push(out, "me/games", endpoint="http://127.0.0.1:9")
+    with pytest.raises(PoolError, match=r"cannot be fetched: the Hub cannot be reached.*hf download me/games"):
+        hub.fetch("me/games", tmp_path / "y", endpoint="http://127.0.0.1:9")
 
 
 @pytest.mark.parametrize("name", ["games", "a/b/c", "", "hf:", "../x"])

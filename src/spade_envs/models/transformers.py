@@ -18,6 +18,7 @@ import numpy as np
 
 from spade_envs.models.base import Completion, Conversation, ModelError, Sampling, ToolSchemas
 from spade_envs.models.chat_template import begun, render, takes_tools
+from spade_envs.models.pretrained import from_pretrained
 
 if TYPE_CHECKING:
     import torch
@@ -106,9 +107,9 @@ class TransformersModel:
             torch_dtype = dtype if dtype == "auto" else getattr(torch, dtype)
         except (RuntimeError, AttributeError) as error:
             raise ModelError(f"device {device!r} or dtype {dtype!r} is not known to torch: {error}") from error
-        tokenizer = _from_pretrained(transformers.AutoTokenizer, source, padding_side="left")
+        tokenizer = from_pretrained(transformers.AutoTokenizer, source, padding_side="left")
         with _quiet(transformers):
-            model = _from_pretrained(transformers.AutoModelForCausalLM, source, dtype=torch_dtype)
+            model = from_pretrained(transformers.AutoModelForCausalLM, source, dtype=torch_dtype)
             if adapter is not None:
                 model = _adapted(model, adapter)
         try:
@@ -344,28 +345,6 @@ def _adapted(model: Any, adapter: str | Path) -> Any:
         return PeftModel.from_pretrained(model, str(adapter))
     except (OSError, ValueError, KeyError, RuntimeError) as error:
         raise ModelError(f"the adapter in {adapter} does not fit this model: {_first_line(error)}") from error
-
-
-def _from_pretrained(factory: Any, source: str, **options: Any) -> Any:
-    """Load from the directory or the local cache; from the hub only if neither has it."""
-    if Path(source).is_dir():
-        if not any((Path(source) / name).is_file() for name in ("config.json", "adapter_config.json")):
-            raise ModelError(f"directory {source} holds no model: it has neither config.json nor adapter_config.json")
-        try:
-            return factory.from_pretrained(source, local_files_only=True, **options)
-        except (OSError, ValueError, KeyError, ImportError, RuntimeError) as error:
-            raise ModelError(f"directory {source} does not hold a loadable model: {_first_line(error)}") from error
-    try:
-        return factory.from_pretrained(source, local_files_only=True, **options)
-    except (OSError, ValueError):
-        logger.info("model %s is not in the local cache, asking the hub", source)
-    try:
-        return factory.from_pretrained(source, **options)
-    except (OSError, ValueError, KeyError, ImportError, RuntimeError) as error:
-        raise ModelError(
-            f"model {source!r} is no directory, is not in the local Hugging Face cache, and the hub did not give it "
-            f"({_first_line(error)}). Give a directory, or run `hf download {source}` where the hub can be reached."
-        ) from error
 
 
 def _first_line(error: BaseException) -> str:

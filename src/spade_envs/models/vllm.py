@@ -13,6 +13,7 @@ from typing import Any
 
 from spade_envs.models.base import Completion, Conversation, ModelError, Sampling, ToolSchemas
 from spade_envs.models.chat_template import begun, render, takes_tools
+from spade_envs.models.pretrained import check_obtainable
 
 
 class VLLMModel:
@@ -61,6 +62,7 @@ class VLLMModel:
             import vllm
         except ImportError as error:
             raise ModelError(f"this needs vLLM and a GPU ({error}); pip install 'spade-envs[vllm]'") from error
+        check_obtainable(str(directory_or_id))
         options: dict[str, Any] = {
             "model": str(directory_or_id),
             "dtype": dtype or "auto",

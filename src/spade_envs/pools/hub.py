@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal
 
+from spade_envs.hub_access import hub_or_cache
 from spade_envs.pools.candidate import PoolError
 
 HUB = "hf:"
@@ -47,7 +48,8 @@ def fetch(name: str, folder: Path, *, revision: str | None = None, endpoint: str
         PoolError: if the dataset is not there, may not be read, or the Hub cannot be reached.
     """
     repo = repository(name)
-    with _explained(f"dataset {repo} cannot be fetched"):
+    elsewhere = f"run `hf download {repo} --repo-type dataset --local-dir FOLDER` where it can, and import that folder"
+    with _explained(f"dataset {repo} cannot be fetched", endpoint, elsewhere):
         api = _api(endpoint)
         api.snapshot_download(
             repo, repo_type="dataset", revision=revision, local_dir=folder, allow_patterns=list(_WANTED)
@@ -83,7 +85,8 @@ def push(
         PoolError: if the Hub refuses it or cannot be reached.
     """
     repo = repository(name)
-    with _explained(f"{kind} {repo} cannot be pushed"):
+    elsewhere = f"push where it can: `hf upload {repo} FOLDER --repo-type {kind}` does it for a folder"
+    with _explained(f"{kind} {repo} cannot be pushed", endpoint, elsewhere):
         api = _api(endpoint)
         api.create_repo(repo, repo_type=kind, private=private, exist_ok=True)
         api.upload_folder(
@@ -106,15 +109,27 @@ def _api(endpoint: str | None) -> Any:
 
 
 @contextmanager
-def _explained(what: str) -> Iterator[None]:
-    """Turn the errors of huggingface_hub and of the network into one line that says what to do."""
+def _explained(what: str, endpoint: str | None, elsewhere: str) -> Iterator[None]:
+    """Turn the errors of huggingface_hub and of the network into one line that says what to do.
+
+    Args:
+        what: fails.
+        endpoint: address of another Hub.
+        elsewhere: what to do where this Hub cannot be reached.
+    """
     try:
         from huggingface_hub import errors
     except ImportError:
         yield  # _api says what is missing
         return
     try:
-        yield
+        with hub_or_cache(endpoint) as unreachable:
+            try:
+                yield
+            except Exception as error:
+                if unreachable:
+                    raise PoolError(f"{what}: the Hub cannot be reached ({unreachable}); {elsewhere}") from error
+                raise
     except (errors.RepositoryNotFoundError, errors.GatedRepoError, errors.LocalTokenNotFoundError) as error:
         raise PoolError(
             f"{what}: it is not there, or needs a login with access to it (hf auth login, or HF_TOKEN)"
@@ -128,5 +143,5 @@ def _explained(what: str) -> Iterator[None]:
     except PoolError:
         raise
     except Exception as error:  # of the network: huggingface_hub raises those of the HTTP library of its version
-        words = (str(error).splitlines() or [""])[0]
-        raise PoolError(f"{what}: {type(error).__name__}: {words}") from error
+        words = (str(error).splitlines() or [""])[0] or type(error).__name__
+        raise PoolError(f"{what}: {words}") from error

@@ -92,19 +92,22 @@ def export_merged(
 
     Raises:
         ValueError: if the folder holds no adapter, or ``dtype`` is not known.
+        ModelError: if the base model cannot be had.
     """
     from peft import PeftConfig, PeftModel
     from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    from spade_envs.models.pretrained import from_pretrained
 
     if dtype is not None and dtype not in DTYPES:
         raise ValueError(f"dtype must be one of {', '.join(DTYPES)}, got {dtype!r}")
     if not (Path(adapter) / "adapter_config.json").is_file():
         raise ValueError(f"{adapter} holds no adapter: it has no adapter_config.json")
     name = base or PeftConfig.from_pretrained(str(adapter)).base_model_name_or_path
-    model = AutoModelForCausalLM.from_pretrained(name, dtype="auto").to(device)
+    model = from_pretrained(AutoModelForCausalLM, str(name), dtype="auto").to(device)
     target = save_merged(PeftModel.from_pretrained(model, str(adapter)), out, dtype=dtype)
     source = adapter if (Path(adapter) / "tokenizer_config.json").is_file() else name
-    AutoTokenizer.from_pretrained(str(source)).save_pretrained(target)
+    from_pretrained(AutoTokenizer, str(source)).save_pretrained(target)
     return target
 
 

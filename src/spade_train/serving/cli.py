@@ -32,6 +32,7 @@ def serve(
     Example: `spade serve --model smollm2 --port 8000`
     """
     from spade_envs.models import check_spec
+    from spade_envs.models.pretrained import check_obtainable
     from spade_train.serving.vllm_command import vllm_can_serve, vllm_command
 
     check_spec(model)
@@ -44,6 +45,7 @@ def serve(
     if engine == "vllm" or (engine == "auto" and kind == "hf" and vllm_can_serve()):
         if kind != "hf":
             raise ValueError(f"vLLM serves hf:…, got {model!r}")
+        check_obtainable(rest)
         command = vllm_command(rest, served, host, port, adapter=str(adapter) if adapter else None, dtype=dtype)
         err.print(shown(" ".join(command)))
         os.execv(command[0], command)

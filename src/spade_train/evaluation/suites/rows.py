@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from spade_envs.hub_access import hub_or_cache
 from spade_train.evaluation.protocol import EvaluationError
 
 
@@ -53,7 +54,7 @@ def _local(suite: str, path: Path) -> list[dict[str, Any]]:
 
         return list(pq.read_table(path).to_pylist())
     rows = []
-    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+    for number, line in enumerate(path.read_text(encoding="utf-8").split("\n"), 1):
         if not line.strip():
             continue
         try:
@@ -69,16 +70,18 @@ def _local(suite: str, path: Path) -> list[dict[str, Any]]:
 def _remote(suite: str, hub: HubData) -> list[dict[str, Any]]:
     url = f"https://huggingface.co/datasets/{hub.repository}"
     other = f"or give a local file with --data {suite}=FILE (docs/evaluate.md has its format)"
+    unreachable = ""
     try:
-        if hub.files:
-            # Line by line: rows of tens of megabytes are more than table readers take.
-            from huggingface_hub import hf_hub_download
+        import datasets  # before the Hub may be found unreachable: it remembers that of its first import
 
-            paths = [hf_hub_download(hub.repository, name, repo_type="dataset") for name in hub.files]
-            return [row for path in paths for row in _local(suite, Path(path))]
-        from datasets import load_dataset
+        with hub_or_cache() as unreachable:
+            if hub.files:
+                # Line by line: rows of tens of megabytes are more than table readers take.
+                from huggingface_hub import hf_hub_download
 
-        return [dict(row) for row in load_dataset(hub.repository, hub.config, split=hub.split)]
+                paths = [hf_hub_download(hub.repository, name, repo_type="dataset") for name in hub.files]
+                return [row for path in paths for row in _local(suite, Path(path))]
+            return [dict(row) for row in datasets.load_dataset(hub.repository, hub.config, split=hub.split)]
     except ImportError as error:
         raise EvaluationError(
             f"{suite} needs more packages ({error}): pip install 'spade-envs[hub]'; {other}"
@@ -89,7 +92,7 @@ def _remote(suite: str, hub: HubData) -> list[dict[str, Any]]:
             if hub.gated
             else f"check that {url} can be reached"
         )
-        raise EvaluationError(
-            f"{suite}: {hub.repository} cannot be loaded ({type(error).__name__}: {str(error)[:200]}); "
-            f"{permission}, {other}"
-        ) from error
+        said = (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
+        if unreachable:
+            said = f"it is not in the local cache, and the Hub cannot be reached: {unreachable}"
+        raise EvaluationError(f"{suite}: {hub.repository} cannot be loaded ({said}); {permission}, {other}") from error

@@ -9,6 +9,7 @@ import builtins
 import copy
 import dataclasses
 import enum
+import sys
 import types
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
@@ -22,6 +23,7 @@ def harden() -> None:
     _refuse_functional_enums()
     _guard_enum_redirects()
     _guard_copying()
+    _evaluate_plainly()
     # A comparison gets what a proxy hides, and this one is in every field.
     dataclasses._EMPTY_METADATA = types.MappingProxyType(_Nothing())  # type: ignore[attr-defined]
 
@@ -72,6 +74,28 @@ def _guard_enum_redirects() -> None:
 
     guarded_get.__name__ = "guarded_get"
     redirect.__get__ = guarded_get
+
+
+def _evaluate_plainly() -> None:
+    """From Python 3.14 a missing name in an annotation becomes a ``ForwardRef``: it evaluates text with all built-ins.
+
+    The text of ``TypeVar("T", bound="open")`` is one too. In a worker a missing name raises ``NameError``, as in older
+    versions, and nothing is evaluated. Attributes of constants in syntax trees, gone since then, come back.
+    """
+    if sys.version_info >= (3, 14):
+        import ast
+
+        import annotationlib
+
+        def call(annotate: Any, format: Any, *, owner: Any = None, _is_evaluate: bool = False) -> Any:
+            return annotate(annotationlib.Format.VALUE)
+
+        def refuse(self: Any, **_options: Any) -> Any:
+            raise guards.Refused("a forward reference cannot be evaluated here; define the class first")
+
+        annotationlib.call_annotate_function = call
+        annotationlib.ForwardRef.evaluate = refuse
+        ast.Constant.n = ast.Constant.s = property(lambda node: node.value)
 
 
 def _guard_copying() -> None:

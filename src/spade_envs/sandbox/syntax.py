@@ -78,10 +78,23 @@ def _classes() -> Iterator[tuple[str, Any]]:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # Num and Str are deprecated, and gone in Python 3.14
             real = getattr(ast, name, None)
-        if real is not None:
-            substitute = _node_class(name, real)
-            replace_type(real, substitute)
-            yield name, substitute
+        if real is None:
+            yield name, _constant_class(name)
+            continue
+        substitute = _node_class(name, real)
+        replace_type(real, substitute)
+        yield name, substitute
+
+
+_GONE: dict[str, tuple[type, ...]] = {"Num": (int, float, complex), "Str": (str,)}
+"""Classes of constants until Python 3.13, by the values; programs still ask for them."""
+
+
+def _constant_class(name: str) -> Any:
+    def test(value: Any) -> bool:
+        return type(value) is ast.Constant and type(value.value) in _GONE[name]
+
+    return stand_in(name, test, lambda other: False)
 
 
 def _node_class(name: str, real: Any) -> Any:

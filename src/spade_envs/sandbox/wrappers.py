@@ -96,6 +96,9 @@ def _defined_here(value: Any) -> Any:
 
 # -- dataclasses, collections -------------------------------------------------------------------------
 
+_annotations_of = vars(type)["__annotations__"].__get__
+"""What ``dataclasses`` reads of a class itself. From Python 3.14 a function makes it, once, when it is first read."""
+
 
 def dataclass(cls: Any = None, /, **options: Any) -> Any:
     """``dataclasses.dataclass`` on the program's own classes."""
@@ -104,7 +107,7 @@ def dataclass(cls: Any = None, /, **options: Any) -> Any:
         if not isinstance(target, type):
             raise Refused("dataclass decorates a class")
         # Field names become source text of the methods that dataclasses writes; a functional TypedDict takes any text.
-        for name in type.__getattribute__(target, "__dict__").get("__annotations__", ()):
+        for name in _annotations_of(target):
             check_attribute_name(name, reading=False)
             if not name.isidentifier():
                 raise Refused(f"dataclass field {name!r} must be a plain name")

@@ -17,6 +17,7 @@ from typing import Any, Protocol
 from spade_envs.corpus import Document
 from spade_envs.record import EnvironmentRecord
 from spade_train.cycle import Design, Plan
+from spade_train.pool_sources.trusted import is_procedural
 
 logger = logging.getLogger(__name__)
 
@@ -176,13 +177,13 @@ class PoolCurriculum:
     """A fixed pool of environments, played by the agent alone in a seeded order, each once before any comes again.
 
     A cycle plays no environment twice on one rank: where it reaches into the next round of the pool, those that it
-    has already are passed over for the ones that follow. The places of those that cannot be opened go to others: the
-    candidates of a plan after the first ``environments`` are all others of the pool, beginning with those that this
-    rank plays in the next cycle.
+    has already are passed over for the ones that follow. A procedural task may come again, for it has another question
+    then. The places of those that cannot be opened go to others: the candidates of a plan after the first
+    ``environments`` are all others of the pool, beginning with those that this rank plays in the next cycle.
 
     Args:
         pool: the environments.
-        environments: how many of them one cycle plays on one rank; all of a pool that has fewer.
+        environments: how many of them one cycle plays on one rank; all of a pool that has fewer and no procedural task.
         seed: fixes the order.
     """
 
@@ -190,7 +191,8 @@ class PoolCurriculum:
         if not pool:
             raise ValueError("the pool holds no environment")
         self._pool, self._seed = list({record.id: record for record in pool}.values()), seed
-        self._environments = min(environments, len(self._pool))
+        endless = any(is_procedural(record) for record in self._pool)
+        self._environments = environments if endless else min(environments, len(self._pool))
         self._position = Position()  # in the endless order, by cycles
         self._orders: dict[int, list[int]] = {}  # of the rounds of the pool that were needed last
         if self._environments < environments:
@@ -209,14 +211,23 @@ class PoolCurriculum:
         retired: Mapping[str, str] | None = None,
     ) -> Plan:
         """Return what ``rank`` of ``world`` plays in ``cycle``; the memory is not looked at."""
-        replays: dict[str, EnvironmentRecord] = {}
-        for turn, wanted in ((cycle, self._environments), (cycle + 1, len(self._pool))):
-            index = self._position.first(turn, rank, world, self._environments)
-            while len(replays) < wanted:
-                record = self._at(index)
-                replays.setdefault(record.id, record)
-                index += 1
-        return Plan(_seed(self._seed, cycle, rank), (), tuple(replays.values()), self._environments)
+        replays: list[EnvironmentRecord] = []
+        known: set[str] = set()
+        index = self._position.first(cycle, rank, world, self._environments)
+        while len(replays) < self._environments:
+            record = self._at(index)
+            if record.id not in known or is_procedural(record):
+                replays.append(record)
+            known.add(record.id)
+            index += 1
+        index = self._position.first(cycle + 1, rank, world, self._environments)
+        while len(known) < len(self._pool):
+            record = self._at(index)
+            if record.id not in known:
+                replays.append(record)
+            known.add(record.id)
+            index += 1
+        return Plan(_seed(self._seed, cycle, rank), (), tuple(replays), self._environments)
 
     def _at(self, index: int) -> EnvironmentRecord:
         """Return the ``index``-th environment of the endless order."""

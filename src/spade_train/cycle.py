@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 from spade_envs.corpus import Document
 from spade_envs.play import Episode, StopReason
 from spade_envs.record import EnvironmentRecord
+from spade_train.pool_sources.trusted import is_procedural
 from spade_train.rewards import DesignOutcome, Pay
 from spade_train.rows import Row
 
@@ -86,9 +87,9 @@ class Design(NamedTuple):
 class Plan:
     """What one cycle works on.
 
-    ``replays`` are candidates in order of preference: they fill the ``reserved`` places, and the places that
-    refused programs leave free. In the first rollout of a window (``phase`` 0) programs are written; in the others
-    the environments of the window are played again. ``last`` marks the run's last rollout.
+    ``replays`` are candidates in order of preference: they fill the ``reserved`` places, and the places that refused
+    programs, and candidates that cannot be opened, leave free. In the first rollout of a window (``phase`` 0) programs
+    are written; in the others the environments of the window are played again. ``last`` marks the run's last rollout.
     """
 
     seed: int
@@ -109,6 +110,11 @@ class Played:
     fresh: bool  # written in this window
     plain: list[Episode] = field(default_factory=list)
     hinted: list[Episode] = field(default_factory=list)
+
+    @property
+    def group(self) -> str:
+        """Name of what its plain episodes are compared in: the environment, or the question of a procedural task."""
+        return f"{self.record.id}/{self.seeds[0]}" if is_procedural(self.record) else self.record.id
 
     def returns(self, *, hinted: bool) -> tuple[float, ...]:
         """Returns of the episodes in which the program did not fail."""

@@ -13,13 +13,15 @@ from typing import TYPE_CHECKING
 
 from spade_envs.laps import Laps
 from spade_envs.play import PlayConfig, PlayTask, StopReason, start_episodes
+from spade_envs.pools import PoolError
 from spade_envs.record import EnvironmentRecord
-from spade_envs.sandbox.types import ProgramError
 from spade_train.converse import converse
 from spade_train.cycle import Cycle, CycleConfig, DesignerLike, Plan, Played, Sampler, Written
 from spade_train.designs import DesignStage
 from spade_train.engine import engine_of
 from spade_train.hinting import HintStage
+from spade_train.opener import Opener
+from spade_train.pool_sources.trusted import is_procedural
 from spade_train.rows import Row
 from spade_train.tokens import ChatTokens
 from spade_train.window import Window
@@ -62,6 +64,7 @@ class Rollout:
         self.designs = DesignStage(tokens, designer, config, author, author_temperature) if designer else None
         self.hints = HintStage(tokens, sandbox, config, hints)
         self.window = Window()
+        self._opener = Opener(sandbox, config.plays, unknown=designer is None)
 
     def run(self, plan: Plan, sampler: Sampler, designer_sampler: Sampler | None = None) -> Cycle:
         """Run one cycle. The same plan, policy, window and sampler state give the same rows.
@@ -88,6 +91,7 @@ class Rollout:
         lap("admit")
         if plan.phase == 0:
             window.begin(written)
+        self._opener.begin()
         played = self._open(written, plan, rng)
         try:
             rows = self._play(played, plan, sampler)
@@ -110,7 +114,10 @@ class Rollout:
         batch = due if "designer" in self.config.trained else []
         batch = batch + [one.row for one in hints] if "hint" in self.config.trained else batch
         batch = batch + rows if "agent" in self.config.trained else batch
-        return Cycle(self._fill(batch), written, played, lap.seconds, paid, hints, window.figures())
+        figures = window.figures()
+        if plan.replays:
+            figures["replay/unopened"] = float(self._opener.failed)
+        return Cycle(self._fill(batch), written, played, lap.seconds, paid, hints, figures)
 
     def _open(self, written: Sequence[Written], plan: Plan, rng: random.Random) -> list[Played]:
         """Open the programs to play: each admitted one once, those of the window, then replays in the places left."""
@@ -123,29 +130,24 @@ class Rollout:
             if (same := self.designs.designer.repeats(record, fresh)) is None:
                 same = record
                 fresh.append(record)
-                by_id[record.id] = self._opened(record, rng, fresh=True)
+                by_id[record.id] = self._opener.open(record, rng, fresh=True)
             one.played = by_id[same.id]
             one.environment = same.id if one.played is not None else ""
         if plan.phase > 0:
             for record, new in self.window.carried():
-                by_id[record.id] = self._opened(record, rng, fresh=new)
+                by_id[record.id] = self._opener.open(record, rng, fresh=new)
         played = [one for one in by_id.values() if one is not None]
-        room = self.config.places - len(played)
         for record in plan.replays:
-            if room <= 0:
+            if len(played) >= self.config.places:
                 break
-            if record.id not in by_id and (replay := self._opened(record, rng, fresh=False)):
-                by_id[record.id] = replay
+            if record.id in by_id and not is_procedural(record):
+                continue
+            by_id[record.id] = replay = self._opener.open(record, rng, fresh=False)
+            if replay is not None:
                 played.append(replay)
-                room -= 1
+        if self.designs is None and plan.replays and not played:
+            raise PoolError(f"no environment of the pool can be opened; the last one: {self._opener.why}")
         return played
-
-    def _opened(self, record: EnvironmentRecord, rng: random.Random, *, fresh: bool) -> Played | None:
-        seeds = [rng.randrange(2**31) for _ in range(self.config.plays)]
-        try:
-            return Played(record, self.sandbox.open(record.source, allow=record.allow), seeds, fresh)
-        except ProgramError:
-            return None
 
     def _play(self, played: Sequence[Played], plan: Plan, sampler: Sampler) -> list[Row]:
         """Play everything, new environments and those of a pool hinted too; return the rows of plain episodes."""
@@ -159,8 +161,8 @@ class Rollout:
                 owners += [one] * len(hints)
         episodes = start_episodes(self.sandbox, tasks, self.play)
         rows = [
-            Row("agent", e.task.key, self.tokens.prompt(e.messages) if e.stop is None else [self.tokens.eos])
-            for e in episodes
+            Row("agent", owner.group, self.tokens.prompt(e.messages) if e.stop is None else [self.tokens.eos])
+            for owner, e in zip(owners, episodes, strict=True)
         ]
         with engine_of(sampler) as engine:
             converse(

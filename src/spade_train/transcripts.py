@@ -54,7 +54,7 @@ def cycle_records(cycle: Cycle, *, step: int, rank: int, decode: Decode, ids: bo
                     "fresh": played.fresh,
                     "number": number,
                     **episode.to_dict(),
-                    **_episode(episode, rows.get(id(episode)), ids),
+                    **_episode(episode, played.group, rows.get(id(episode)), ids),
                 }
 
 
@@ -117,6 +117,6 @@ def _paid(one: Written) -> dict[str, Any]:
     }
 
 
-def _episode(episode: Episode, row: Row | None, ids: bool) -> dict[str, Any]:
+def _episode(episode: Episode, group: str, row: Row | None, ids: bool) -> dict[str, Any]:
     reward = row.reward if row is not None else None
-    return {"role": "agent", "group": episode.task.key, "id": episode.task.key, "reward": reward, **_update(row, ids)}
+    return {"role": "agent", "group": group, "id": episode.task.key, "reward": reward, **_update(row, ids)}

@@ -23,6 +23,7 @@ from spade_train.cycle import CycleConfig
 from spade_train.pool_sources import Scorer, TrustedProgram, load_pool
 from spade_train.rollout import Rollout
 from spade_train.tokens import ChatTokens
+from spade_train.transcripts import cycle_records
 
 COUNTDOWN = "gymnasium:textenvs:textenvs/Countdown-v0"
 
@@ -259,6 +260,77 @@ def test_a_cycle_on_procedural_environments(tokenizer: Any) -> None:
     assert [row.role for row in cycle.rows] == ["agent"] * 6 + ["pad"] * 2
     assert all(row.reward is not None for row in cycle.rows[:6])
     assert not any(one.errors for one in cycle.played)
+
+
+def _pool_cycle(tokens: ChatTokens, pool: Any, **sizes: int) -> Any:
+    """Play one cycle of a pool, every answer the same."""
+    config = CycleConfig(
+        plays=3, hinted=False, places=sizes["environments"], slots=4 * sizes["environments"], context_tokens=4096
+    )
+    reply = [*tokens.tokenizer.encode("12"), tokens.eos]
+    plan = PoolCurriculum(pool.records, sizes["environments"], 0).plan(0, 0, 1, [])
+    with pool.sandbox() as sandbox:
+        return Rollout(tokens, None, sandbox, PlayConfig(max_turns=2, turn_tokens=8), config).run(
+            plan, ScriptedSampler(lambda *_: reply)
+        )
+
+
+@pytest.mark.parametrize("spec", ["reasoning-gym:chain_sum,spell_backward", COUNTDOWN])
+def test_a_group_is_plays_of_one_question(tokens: ChatTokens, spec: str) -> None:
+    """Questions of one task differ in difficulty, so plays of different ones would not be compared with each other."""
+    cycle = _pool_cycle(tokens, load_pool(spec), environments=5)
+    assert len(cycle.played) == 5, "a task has any number of questions"
+    rows: dict[str, list[Any]] = {}
+    for row in cycle.rows:
+        if row.role == "agent":
+            rows.setdefault(row.group, []).append(row)
+    assert [len(group) for group in rows.values()] == [3] * 5
+    for group in rows.values():
+        assert len({row.episode.task.seed for row in group}) == 1
+        assert len({tuple(row.prompt_ids) for row in group}) == 1
+    records = list(cycle_records(cycle, step=1, rank=0, decode=str))
+    assert {one["group"] for one in records} == set(rows)
+
+
+def test_generated_programs_are_compared_over_their_seeds(tokens: ChatTokens, tmp_path: Path) -> None:
+    """As published: an environment's plays are its group."""
+    _memory(tmp_path / "memory")
+    for one in _pool_cycle(tokens, load_pool(tmp_path / "memory"), environments=2).played:
+        assert len(set(one.seeds)) == 3
+        assert one.group == one.record.id
+
+
+UNOPENED = {
+    "does not load": "raise ValueError('no')\n" + program(6),
+    "dies when it loads": "x = 'a' * 10**10\n" + program(7),
+    "cannot be made": program(8).replace(
+        "    def reset", "    def __init__(self):\n        undefined()\n\n    def reset"
+    ),
+    "cannot be reset": program(9).replace("super().reset(seed)", "undefined()"),
+}
+
+
+def test_the_places_of_programs_that_cannot_be_opened_go_to_others(
+    tokens: ChatTokens, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    for index in range(4):
+        (tmp_path / f"sound{index}.py").write_text(program(index))
+    for name, source in UNOPENED.items():
+        (tmp_path / f"{name.replace(' ', '_')}.py").write_text(source)
+    pool = load_pool(tmp_path)
+    assert len(pool.records) == 8
+    cycle = _pool_cycle(tokens, pool, environments=4)
+    assert {one.record.source for one in cycle.played} == {program(index) for index in range(4)}
+    assert [row.role for row in cycle.rows] == ["agent"] * 12 + ["pad"] * 4
+    tried = caplog.text.count("cannot be opened and is left out")
+    assert cycle.figures["replay/unopened"] == tried > 0
+
+
+def test_a_pool_of_which_nothing_can_be_opened_is_said(tokens: ChatTokens, tmp_path: Path) -> None:
+    for name, source in UNOPENED.items():
+        (tmp_path / f"{name.replace(' ', '_')}.py").write_text(source)
+    with pytest.raises(PoolError, match="no environment of the pool can be opened; the last one: Letter"):
+        _pool_cycle(tokens, load_pool(tmp_path), environments=2)
 
 
 def test_the_seed_pool_is_sound() -> None:

@@ -12,7 +12,7 @@ from spade_envs.pools import PoolError
 from spade_envs.record import EnvironmentRecord
 from spade_envs.spaces import UnicodeText
 from spade_train.pool_sources.scorer import Scorer
-from spade_train.pool_sources.trusted import Factory
+from spade_train.pool_sources.trusted import TRUSTED, Factory
 
 PACKAGE = "reasoning-gym"
 ALL = "all"
@@ -123,7 +123,7 @@ def _entry(task: str, dataset: Any, scorer: Scorer) -> tuple[EnvironmentRecord, 
         generator=f"{PACKAGE} {version}",
         licence="Apache-2.0",
         max_turns=1,
-        meta={"trusted": f"{PACKAGE}:{task}"},
+        meta={TRUSTED: f"{PACKAGE}:{task}"},
     )
     made = type(name, (ReasoningGymEnv,), {"task": task, "__module__": __name__})
     return record, lambda: made(scorer)

@@ -10,7 +10,7 @@ from gymnasium.error import Error as GymnasiumError
 
 from spade_envs.pools import PoolError
 from spade_envs.record import EnvironmentRecord
-from spade_train.pool_sources.trusted import Factory
+from spade_train.pool_sources.trusted import TRUSTED, Factory
 
 _SOURCE = '''# A registered Gymnasium environment: trusted code, played outside the sandbox.
 import gymnasium
@@ -55,7 +55,7 @@ def _entry(env_id: str) -> tuple[EnvironmentRecord, Factory]:
         name,
         generator="gymnasium",
         max_turns=int((spec.max_episode_steps if spec else None) or 0),
-        meta={"trusted": f"gymnasium:{env_id}"},
+        meta={TRUSTED: f"gymnasium:{env_id}"},
     )
     return record, make
 

@@ -15,14 +15,28 @@ from typing import Any
 import gymnasium
 
 from spade_envs.contract import TextEnv
+from spade_envs.record import EnvironmentRecord
 from spade_envs.sandbox import Limits, Operation, Outcome, Program, ResetResult, Sandbox, SandboxError, StepResult
 from spade_envs.sandbox.types import IsolationLevel, ProgramDied, ProgramError, ProgramRaised, ProtocolViolation
 
 Factory = Callable[[], gymnasium.Env[Any, Any]]
 """Makes one environment object; each session has its own."""
 
+TRUSTED = "trusted"
+"""In ``meta`` of records of such environments: where they come from."""
+
 _LONGEST_MESSAGE = 500
 _PLAIN = (str, int, float, bool, type(None))
+
+
+def is_procedural(record: EnvironmentRecord) -> bool:
+    """Whether each seed of an environment is a question of its own, as those of installed tasks are.
+
+    Plays of one question are a group, as in GRPO on prompts and as in SPADE's own runs on RLVE; a task is not one, for
+    its questions differ in difficulty. A generated program is played on different seeds, as published: its episodes
+    are those of one environment.
+    """
+    return TRUSTED in record.meta
 
 
 class TrustedSandbox(Sandbox):

@@ -170,7 +170,7 @@ def read_questions(paths: Iterable[str | Path]) -> dict[str, str]:
     for path in map(Path, paths):
         if not path.is_file():
             raise ValueError(f"{path} does not exist: expected JSON lines with id and text (spade eval questions)")
-        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+        for number, line in enumerate(path.read_text(encoding="utf-8").split("\n"), 1):
             if not line.strip():
                 continue
             try:

@@ -7,14 +7,17 @@ from pathlib import Path
 
 import httpx
 import pytest
-from endpoint_server import Server
+from endpoint_server import Server, good
 
 from spade_train.evaluation.external import acebench, environment
-from spade_train.evaluation.external.acebench import AceRun, read_lines, read_scores
+from spade_train.evaluation.external.acebench import AceRun
+from spade_train.evaluation.external.acebench_driver import unit_of
 from spade_train.evaluation.external.command import run_logged
+from spade_train.evaluation.external.files import checkout_hash, read_lines, write_lines
 from spade_train.evaluation.external.run import ExternalOptions, run_external
 from spade_train.evaluation.external.tau2 import Tau2Run, domains_of, read_simulations
 from spade_train.evaluation.protocol import EvaluationError, published_protocol
+from spade_train.evaluation.suites.rows import HubData, read_rows
 from spade_train.serving.router import Route, router
 
 QUESTIONS = Path(__file__).parents[3] / "shared" / "data" / "acebench_agent_en"
@@ -49,36 +52,54 @@ def test_agent_questions_are_read_and_a_limit_cuts_the_copy_alone(checkout: Path
     assert {path: path.read_bytes() for path in before} == before
 
 
-@pytest.mark.parametrize(("refused", "score"), [([], 1.0), ([0], 0.75), ([0, 1], 0.5)])
-def test_scores_are_those_of_the_official_file(
-    checkout: Path, tmp_path: Path, refused: list[int], score: float
-) -> None:
+def test_scores_are_those_of_the_official_functions(checkout: Path, tmp_path: Path) -> None:
     run = AceRun(tmp_path / "run", PROTOCOL, checkout, acebench.categories_of("acebench"))
-    questions = run.questions(4)
-    for category in acebench.CATEGORIES["agent"]:
-        ids = [question.id for question in questions if question.group == category]
-        results = tmp_path / "run" / "acebench" / "result_all" / "result_en" / "gpt-4o-2024-11-20"
-        results.mkdir(parents=True, exist_ok=True)
-        lines = [json.dumps({"id": key, "result": [], "process": []}) for key in ids]
-        (results / f"data_{category}_result.json").write_text("\n".join(lines) + "\n")
-        scores = tmp_path / "run" / "acebench" / "score_all" / "score_en" / "gpt-4o-2024-11-20"
-        scores.mkdir(parents=True, exist_ok=True)
-        rows = [{"end_to_end_accuracy": 0.5, "total_count": 2}]
-        if category == "agent_multi_step":
-            rows += [
-                {"id": place, "valid": False, "error": ["x"], "error_type": "class attributes wrong"}
-                for place in refused
-            ]  # type: ignore[dict-item]
-        (scores / f"data_{category}_score.json").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    answers = run.answers(questions)
-    assert sum(answer.score for answer in answers) / len(answers) == score
-    assert not any(answer.error for answer in answers)
-    assert [a.detail["refused"] for a in answers if not a.score] == ["class attributes wrong: ['x']"] * len(refused)
+    questions = run.questions(6)
+    steps, turns = ([q.id for q in questions if q.group == name] for name in acebench.CATEGORIES["agent"])
+    folder = tmp_path / "run" / "acebench"
+    results = folder / "result_all" / "result_en" / "gpt-4o-2024-11-20"
+    results.mkdir(parents=True)
+    for name, ids in (("agent_multi_step", steps), ("agent_multi_turn", turns[:2])):
+        write_lines(results / f"data_{name}_result.json", [{"id": key, "result": ["a\u2028b"]} for key in ids])
+    write_lines(
+        folder / "failures.jsonl",
+        [
+            {"id": steps[1], "error": "Error code: 400 - {'the prompt has 9000 tokens'}", "answered": False},
+            {"id": turns[1], "error": "Connection error.", "answered": False},
+        ],
+    )
+    assert run.done(questions) == {*steps, turns[0]}
+    assert not run.scored(questions)
+    verdicts = {key: {"score": 1.0, "error": ""} for key in (*steps, *turns[:2])}
+    verdicts[steps[2]] = {"score": 0.0, "error": "class attributes wrong: ['x']"}
+    (folder / "scores.json").write_text(json.dumps(verdicts))
+    found = {answer.id: (answer.score, answer.finish, bool(answer.error)) for answer in run.answers(questions)}
+    assert found == {
+        steps[0]: (1.0, "stop", False), turns[0]: (1.0, "stop", False), steps[1]: (0.0, "refused", False),
+        turns[1]: (0.0, "stop", True), steps[2]: (0.0, "stop", False), turns[2]: (0.0, "stop", True)}  # fmt: skip
+    run._drop_failures()  # the lost one is asked again, the refused one is not
+    assert run.done(questions) == {*steps, turns[0]}
+    assert [row["id"] for row in read_lines(results / "data_agent_multi_turn_result.json")] == [turns[0]]
 
 
-def test_refusals_of_other_tasks_carry_their_ids() -> None:
-    rows = [{"accuracy": 0.5}, {"id": "normal_atom_bool_3", "valid": False, "error": "no", "error_type": ""}]
-    assert read_scores(rows, []) == {"normal_atom_bool_3": "wrong: no"}
+def test_what_a_user_keeps_beside_a_checkout_is_not_copied(checkout: Path, tmp_path: Path) -> None:
+    (checkout / ".env").write_text("GPT_AGENT_BASE_URL=https://elsewhere\nGPT_AGENT_API_KEY=secret\n")
+    AceRun(tmp_path / "run", PROTOCOL, checkout, acebench.categories_of("acebench")).questions(1)
+    assert not list((tmp_path / "run").rglob(".env*"))
+
+
+def test_turns_of_a_dialogue_are_one_question() -> None:
+    assert unit_of("normal_multi_turn_user_switch_12_3") == "normal_multi_turn_user_switch_12"
+    assert unit_of("agent_multi_turn_12") == "agent_multi_turn_12"
+
+
+def test_lines_are_split_where_json_ends_them(tmp_path: Path) -> None:
+    rows = [{"id": "1", "text": "one\u2028two\x85three"}, {"id": "2", "text": ""}]
+    path = tmp_path / "rows.jsonl"
+    path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows) + '{"id": "3", "te')
+    assert read_lines(path) == rows
+    path.write_text("".join(json.dumps({"problem": r["text"], "answer": 1}, ensure_ascii=False) + "\n" for r in rows))
+    assert read_rows("aime-2025", path, HubData("owner/name"), ("problem",))[0]["problem"] == rows[0]["text"]
 
 
 def test_categories_and_checkouts_that_are_none(tmp_path: Path) -> None:
@@ -115,6 +136,49 @@ def test_simulations_of_tau2_are_read_in_both_layouts(tmp_path: Path) -> None:
     assert [answer.score for answer in collected] == [1.0, 0.0]
     with pytest.raises(EvaluationError, match="left no results for telecom"):
         Tau2Run(tmp_path, protocol, tmp_path, ("telecom",)).collected()
+    assert Tau2Run(tmp_path, protocol, tmp_path, ("retail", "telecom")).done() == 1
+
+
+@pytest.mark.parametrize(
+    ("kind", "trace", "outcome"),
+    [
+        ("AssertionError", "llm_agent.py", (0.0, "stop", False)),  # it said nothing
+        ("JSONDecodeError", "llm_utils.py", (0.0, "stop", False)),  # a call whose arguments are no JSON
+        ("JSONDecodeError", "evaluator_nl_assertions.py", (0.0, "stop", True)),  # so did the judge
+        ("ContextWindowExceededError", "llm_agent.py", (0.0, "refused", False)),
+        ("BadRequestError", "llm_agent.py", (0.0, "refused", False)),
+        ("BadRequestError", "evaluator_nl_assertions.py", (0.0, "stop", True)),
+        ("APIConnectionError", "llm_agent.py", (0.0, "stop", True)),
+    ],
+)
+def test_a_simulation_that_fails_is_the_models_fault_or_the_endpoints(
+    kind: str, trace: str, outcome: tuple[float, str, bool]
+) -> None:
+    info = {"error": "x", "error_type": kind, "error_traceback": f"File {trace}"}
+    failed = {"task_id": "1", "termination_reason": "infrastructure_error", "messages": [], "info": info}
+    (answer,) = read_simulations({"simulations": [failed]}, "retail")
+    assert (answer.score, answer.finish, bool(answer.error)) == outcome
+
+
+def test_a_limit_is_shared_by_the_domains_and_no_key_is_told(tmp_path: Path) -> None:
+    protocol = published_protocol("tau2-bench")
+    run = Tau2Run(tmp_path, protocol, tmp_path, ("retail", "airline", "telecom"), 4)
+    assert run._tasks == {"retail": 2, "airline": 1, "telecom": 1}
+    assert Tau2Run(tmp_path, protocol, tmp_path, ("retail", "airline"), 1)._tasks == {"retail": 1}
+    command = run._command("retail", 2, ExternalOptions("openai:m", base_url="http://x"))
+    assert command[command.index("--num-tasks") + 1] == "2"
+    assert command[command.index("--num-trials") + 1] == "4"
+    assert "api_key" not in " ".join(command)
+
+
+def test_a_checkout_is_told_from_another_by_what_matters(tmp_path: Path) -> None:
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src" / "a.py").write_text("1")
+    before = checkout_hash(tmp_path, ["src/**/*.py"])
+    (tmp_path / "README.md").write_text("other")
+    assert checkout_hash(tmp_path, ["src/**/*.py"]) == before
+    (tmp_path / "src" / "a.py").write_text("2")
+    assert checkout_hash(tmp_path, ["src/**/*.py"]) != before
 
 
 def test_requests_go_where_their_model_is_under_its_name_and_key() -> None:
@@ -126,12 +190,30 @@ def test_requests_go_where_their_model_is_under_its_name_and_key() -> None:
             answer = httpx.post(f"{url}/chat/completions", json=body, trust_env=False, timeout=30)
             assert answer.json()["choices"]
         assert httpx.post(f"{url}/chat/completions", json={"model": "x"}, trust_env=False).status_code == 404
-    assert [(body["model"], body["messages"][0]["content"]) for _, _, body in first.seen] == [("under-test", "agent")]
+        routes[""] = Route(first.url, "")
+        body = {"model": "gpt-4.1", "messages": [{"role": "user", "content": "judge"}]}
+        assert httpx.post(f"{url}/chat/completions", json=body, trust_env=False, timeout=30).status_code == 200
+    told = [(body["model"], body["messages"][0]["content"]) for _, _, body in first.seen]
+    assert told == [("under-test", "agent"), ("gpt-4.1", "judge")]
     ((_, headers, body),) = second.seen
     assert body["model"] == "simulator"
     assert {name.lower(): value for name, value in headers.items()}["authorization"] == "Bearer secret"
     first.close()
     second.close()
+
+
+def test_evaluators_that_know_no_thoughts_see_none() -> None:
+    server = Server()
+    server.answers = [good("<think>[a()] or [b()]?</think>\n[b()]"), good(None), good("<think>for ever")]
+    asked = {"model": "m", "messages": [{"role": "user", "content": "?"}]}
+    with router({"m": Route(server.url, "m", plain=True)}) as url:
+        seen = []
+        for _ in range(3):
+            answer = httpx.post(f"{url}/chat/completions", json=asked, trust_env=False)
+            seen.append(answer.json()["choices"][0]["message"]["content"])
+    assert (seen[0], seen[2]) == ("[b()]", "")
+    assert isinstance(seen[1], str)
+    server.close()
 
 
 def test_a_command_that_fails_says_what_it_said(tmp_path: Path) -> None:
@@ -153,4 +235,6 @@ def test_an_environment_is_made_once_and_a_broken_one_not_at_all(
         environment.make_environment("no-such-package", ["no-such-package==1"])
     assert not list(tmp_path.iterdir())
     monkeypatch.setenv("OPENAI_API_KEY", "secret")
+    monkeypatch.setenv("NO_PROXY", "inside.example")
+    assert environment.evaluator_environment()["no_proxy"] == "inside.example,127.0.0.1,localhost"
     assert "secret" not in environment.evaluator_environment(A="b").values()

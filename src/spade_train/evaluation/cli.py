@@ -56,8 +56,12 @@ def evaluate_command(
     acebench_dir: Annotated[Path | None, typer.Option(help="Checkout of ACEBench.")] = None,
     tau2_dir: Annotated[Path | None, typer.Option(help="Checkout of tau2-bench.")] = None,
     user_model: Annotated[
-        str, typer.Option(help="Who plays the user in acebench and tau2-bench; 'self': the model under test.")
-    ] = "gpt-4o",
+        str | None,
+        typer.Option(
+            help="Who plays the user in acebench and tau2-bench (by default gpt-4o and gpt-4.1); 'self': the model "
+            "under test."
+        ),
+    ] = None,
     user_base_url: Annotated[str | None, typer.Option(help="Endpoint of the user's model.")] = None,
     published: Annotated[bool, typer.Option(help="Show published figures under ours, marked as such.")] = True,
     format_: Annotated[str, typer.Option("--format", help="Of the table: markdown or latex.")] = "markdown",
@@ -105,7 +109,7 @@ def evaluate_command(
                 if is_external(name):
                     external = ExternalOptions(
                         *(model, adapter, base_url, device, dtype, batch, limit, temperature, concurrency),
-                        *(acebench_dir, tau2_dir, user_model, user_base_url, max_tokens, seed),
+                        *(acebench_dir, tau2_dir, user_model, user_base_url, max_tokens, seed, samples),
                     )
                     result, folder, new = run_external(name, external, identity, output, name_in_tables, costs, notice)
                 else:

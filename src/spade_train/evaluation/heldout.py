@@ -56,7 +56,7 @@ def load_programs(source: str | Path) -> list[HeldoutProgram]:
     if not path.is_file():
         raise ValueError(f"held-out set {source} does not exist; expected a JSONL file or {BUILTIN}")
     programs = []
-    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+    for number, line in enumerate(path.read_text(encoding="utf-8").split("\n"), 1):
         if not line.strip():
             continue
         try:

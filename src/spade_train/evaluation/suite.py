@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from abc import abstractmethod
 from collections.abc import Sequence
 from itertools import zip_longest
@@ -13,12 +14,12 @@ from spade_train.evaluation.question import Answer, Item, Question
 
 REFUSED = "refused"
 """As :attr:`Answer.finish`: the model cannot take this question, and never will."""
-_REFUSALS = ("the prompt has", "HTTP 400", "HTTP 413", "HTTP 422", "Error during inference: Error code: 400")
+_REFUSAL = re.compile(r"the prompt has|HTTP 4(00|13|22)\b|(Error during inference: )?Error code: 4(00|13|22)\b")
 
 
 def is_refusal(error: str) -> bool:
     """Whether asking again would end the same way: the prompt is too long, or not to the server's taste."""
-    return error.startswith(_REFUSALS)
+    return _REFUSAL.match(error) is not None
 
 
 class Suite(Interface):

@@ -9,20 +9,26 @@ import threading
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-_SECONDS = 1800.0
+from spade_envs.source_text.thoughts import without_thoughts
+
+_SECONDS = 3600.0
 
 
 class Route(NamedTuple):
     """Where requests for one name go, and under which name and key they are asked there."""
 
     base_url: str
-    model: str
+    model: str  # "": under the name that was asked for
     key: str = ""
+    plain: bool = False  # whether thoughts are taken out of the replies, for evaluators that know none
 
 
 @contextlib.contextmanager
 def router(routes: Mapping[str, Route]) -> Iterator[str]:
-    """Serve ``routes`` on this machine while the context lasts; gives the base URL. Bodies pass but for the name."""
+    """Serve ``routes`` on this machine while the context lasts; gives the base URL. Bodies pass but for the name.
+
+    The route of the name "" takes what has none of its own.
+    """
     import httpx
     import uvicorn
     from starlette.applications import Starlette
@@ -33,7 +39,7 @@ def router(routes: Mapping[str, Route]) -> Iterator[str]:
     async def forward(request: Request) -> Response:
         try:
             body: dict[str, Any] = json.loads(await request.body())
-            route = routes[body["model"]]
+            route = routes.get(body["model"]) or routes[""]
         except (ValueError, KeyError, TypeError):
             return JSONResponse({"error": {"message": f"expected one of the models {', '.join(routes)}"}}, 404)
         headers = {"Authorization": f"Bearer {route.key}"} if route.key else {}
@@ -41,11 +47,14 @@ def router(routes: Mapping[str, Route]) -> Iterator[str]:
         async with httpx.AsyncClient(timeout=_SECONDS, trust_env=not local) as client:
             try:
                 answer = await client.post(
-                    f"{route.base_url}/chat/completions", json={**body, "model": route.model}, headers=headers
+                    f"{route.base_url}/chat/completions",
+                    json={**body, "model": route.model or body["model"]},
+                    headers=headers,
                 )
             except httpx.HTTPError as error:
                 return JSONResponse({"error": {"message": f"{type(error).__name__}: {error}"}}, 502)
-        return Response(answer.content, answer.status_code, media_type=answer.headers.get("content-type"))
+        content = _plain(answer.content) if route.plain and answer.status_code == 200 else answer.content
+        return Response(content, answer.status_code, media_type=answer.headers.get("content-type"))
 
     listening = socket.create_server(("127.0.0.1", 0))
     app = Starlette(routes=[Path("/v1/chat/completions", forward, methods=["POST"])])
@@ -58,3 +67,16 @@ def router(routes: Mapping[str, Route]) -> Iterator[str]:
         server.should_exit = True
         thread.join(10.0)
         listening.close()
+
+
+def _plain(answer: bytes) -> bytes:
+    """Return an answer without the thoughts in its messages, which are texts at least where they call no tool."""
+    try:
+        body = json.loads(answer)
+        for choice in body["choices"]:
+            message = choice["message"]
+            text = without_thoughts(message.get("content") or "").strip()
+            message["content"] = text or (None if message.get("tool_calls") else "")
+    except (ValueError, KeyError, TypeError, AttributeError):  # no completion: the evaluator's to judge
+        return answer
+    return json.dumps(body).encode()

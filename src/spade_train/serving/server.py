@@ -53,7 +53,9 @@ def make_app(model: TransformersModel, batcher: Batcher, names: Sequence[str], d
         except Exception as error:
             return _error(500, f"{type(error).__name__}: {error}", "internal_error")
         if completion.error:
-            return _error(400, completion.error, "invalid_request_error")
+            # The code by which clients tell a prompt that is too long from a request that is wrong.
+            long = completion.error.startswith("the prompt has")
+            return _error(400, completion.error, "context_length_exceeded" if long else "invalid_request_error")
         answer = _answer(completion, tools, names[0])
         return _streamed(answer) if body.get("stream") else JSONResponse(answer)
 

@@ -9,16 +9,18 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from spade_train.evaluation.external.acebench_driver import FAILURES, SCORES, unit_of
 from spade_train.evaluation.external.command import run_logged
 from spade_train.evaluation.external.environment import evaluator_environment, make_environment
+from spade_train.evaluation.external.files import read_lines, write_lines
 from spade_train.evaluation.protocol import EvaluationError, Protocol
 from spade_train.evaluation.question import Answer, Question
 from spade_train.evaluation.runner import Notice
-from spade_train.evaluation.suite import in_turn
+from spade_train.evaluation.suite import REFUSED, in_turn, is_refusal
 from spade_train.serving.process import Served
 from spade_train.serving.router import Route, router
 
@@ -39,7 +41,8 @@ CATEGORIES = {
     ),
     "special": ("special_incomplete", "special_error_param", "special_irrelevant"),
 }
-_AGENT, _USER = "gpt-4o-2024-11-20", "gpt-4o"  # names in its list, of which both are asked at GPT_BASE_URL
+_DRIVER = Path(__file__).with_name("acebench_driver.py")
+_AGENT, _USER = "gpt-4o-2024-11-20", "gpt-4o"  # names in its list, of which both are asked at its GPTs' addresses
 _PACKAGES = (
     *("openai==1.64.0", "openpyxl==3.1.5", "pandas==2.2.3", "python-dotenv==1.0.1", "tqdm==4.67.1", "urllib3==2.3.0"),
     "wcwidth==0.2.13",
@@ -50,6 +53,9 @@ _SHIMS = {
     "google/generativeai.py": "def configure(**options): raise RuntimeError('not installed')\n",
 }
 """Imported at the top of its modules, used for models that it runs itself: not installed here."""
+_ADDRESSES = ("GPT_AGENT_BASE_URL", "GPT_BASE_URL", "OPENAI_BASE_URL")
+_KEYS = ("GPT_AGENT_API_KEY", "GPT_API_KEY", "OPENAI_API_KEY")
+"""All that its modules read for GPTs. One left out would be taken from a file ``.env`` of the user's."""
 
 
 def categories_of(suite: str) -> tuple[str, ...]:
@@ -67,39 +73,8 @@ def categories_of(suite: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(chosen))
 
 
-def read_lines(path: Path) -> list[dict[str, Any]]:
-    """Return the JSON lines of a data, result or score file; lines that a kill cut in half are left out."""
-    rows = []
-    for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
-        try:
-            row = json.loads(line)
-        except ValueError:
-            continue
-        if isinstance(row, dict):
-            rows.append(row)
-    return rows
-
-
-def read_scores(rows: Sequence[dict[str, Any]], questions: Sequence[str]) -> dict[str, str]:
-    """Return what is wrong with each refused answer, by question.
-
-    The first row of a score file is its summary; the others are refusals, of agent tasks by their place in the file.
-
-    Args:
-        rows: of the score file.
-        questions: ids of the category's questions in the order of their file.
-    """
-    refused = {}
-    for row in rows:
-        if "id" not in row:
-            continue
-        key = questions[row["id"]] if isinstance(row["id"], int) else str(row["id"])
-        refused[key] = f"{row.get('error_type') or 'wrong'}: {row.get('error')}"[:500]
-    return refused
-
-
 class AceRun:
-    """One run in its folder."""
+    """One run in its folder. Its questions are single ones, and dialogues where turns are scored together."""
 
     def __init__(self, folder: Path, protocol: Protocol, checkout: Path, categories: Sequence[str]) -> None:
         self._folder, self._protocol, self._checkout = folder / "acebench", protocol, checkout
@@ -107,19 +82,20 @@ class AceRun:
 
     def questions(self, limit: int = 0) -> list[Question]:
         """Make the copy with the questions to be asked, and return them."""
-        found = [
-            Question(row["id"], group=category)
+        found = dict.fromkeys(
+            (unit_of(row["id"]), category)
             for category in self._categories
             for row in read_lines(self._data(self._checkout, category))
-        ]
-        chosen = in_turn(found, limit)
-        ignored = shutil.ignore_patterns(".git", "fig", "docs", "result_all", "score_all", "data_zh")
+        )
+        chosen = in_turn([Question(unit, group=category) for unit, category in found], limit)
+        ignored = shutil.ignore_patterns(
+            *(".git", ".env*", "fig", "docs", "result_all", "score_all", "result_excel", "data_zh"), "dialogue_history"
+        )
         shutil.copytree(self._checkout, self._folder, ignore=ignored, dirs_exist_ok=True)
-        ids = {question.id for question in chosen}
+        units = {question.id for question in chosen}
         for category in self._categories:
             for path in (self._data(self._folder, category), self._data(self._folder, category, "possible_answer")):
-                rows = [row for row in read_lines(path) if row["id"] in ids]
-                path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8")
+                write_lines(path, [row for row in read_lines(path) if unit_of(row["id"]) in units])
         return chosen
 
     def run(
@@ -130,7 +106,7 @@ class AceRun:
         options: ExternalOptions,
         notice: Notice | None,
     ) -> None:
-        """Have the tasks that are missing done, and all of them scored.
+        """Have the questions that are missing asked, and all of them scored.
 
         Raises:
             EvaluationError: if ACEBench fails; its log is in the folder.
@@ -140,64 +116,96 @@ class AceRun:
             path = self._folder / "shims" / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8")
-        self._mend()
-        categories = [c for c in self._categories if any(question.group == c for question in questions)]
-        generate = [python, "generate.py", "--model", _AGENT, "--category", *self._groups(categories)]
+        self._drop_failures()
         protocol = self._protocol
-        generate += ["--language", "en", "--temperature", str(protocol.temperature), "--top-p", str(protocol.top_p)]
-        generate += ["--max-tokens", str(protocol.max_tokens), "--max-dialog-turns", str(protocol.max_turns)]
-        generate += ["--num-threads", str(options.concurrency), "--user-model", _USER]
+        asked = ["--model", _AGENT, "--language", "en", "--temperature", str(protocol.temperature)]
+        asked += ["--top-p", str(protocol.top_p), "--max-tokens", str(protocol.max_tokens)]
+        asked += ["--max-dialog-turns", str(protocol.max_turns), "--num-threads", str(options.concurrency)]
+        asked += ["--user-model", _USER]
+        categories = [c for c in self._categories if any(question.group == c for question in questions)]
+        settings = self._folder / "settings.json"
+        values = {"model": _AGENT, "categories": categories, "options": asked}
+        settings.write_text(json.dumps(values), encoding="utf-8")
         (self._folder / "score_all" / "score_en" / _AGENT).mkdir(parents=True, exist_ok=True)
-        evaluate = [python, "eval_main.py", "--language", "en", "--model", _AGENT, "--category", *categories]
+
+        def command(step: str) -> list[str]:
+            return [python, "-P", str(_DRIVER), step, str(settings.resolve())]
 
         def tick() -> None:
             if notice is not None:
-                notice(len(self._results()), len(questions), "")
+                notice(len(self.done(questions)), len(questions), "")
 
-        routes = {_AGENT: Route(*served, options.key), _USER: Route(*user, options.user_key)}
+        routes = {_AGENT: Route(*served, options.key, plain=True), _USER: Route(*user, options.user_key)}
         with router(routes) as url:
             environment = evaluator_environment(
-                PYTHONPATH=str(self._folder / "shims"),
+                PYTHONPATH=f"{self._folder.resolve()}:{(self._folder / 'shims').resolve()}",
                 PYTHONUTF8="1",
-                **dict.fromkeys(("GPT_AGENT_API_KEY", "GPT_API_KEY", "OPENAI_API_KEY"), "none"),
-                **dict.fromkeys(("GPT_BASE_URL", "OPENAI_BASE_URL"), url),
+                **dict.fromkeys(_ADDRESSES, url),
+                **dict.fromkeys(_KEYS, "none"),
             )
-            run_logged("ACEBench's generate.py", generate, self._folder, environment, tick)
-        run_logged("ACEBench's eval_main.py", evaluate, self._folder, environment)
+            run_logged("ACEBench's generate.py", command("generate"), self._folder, environment, tick)
+        run_logged("ACEBench's eval_main.py", command("score"), self._folder, environment)
+
+    def done(self, questions: Sequence[Question]) -> set[str]:
+        """Ids of the questions that were asked to the end."""
+        results, failed = self._results(), self._failures()
+        lost = {unit_of(key) for key, row in failed.items() if _lost(row)}
+        rows: dict[str, set[str]] = {}
+        for category in self._categories:
+            for row in read_lines(self._data(self._folder, category)):
+                rows.setdefault(unit_of(row["id"]), set()).add(row["id"])
+        return {q.id for q in questions if q.id not in lost and rows.get(q.id, {""}) <= results.keys()}
+
+    def scored(self, questions: Sequence[Question]) -> bool:
+        """Whether the checker has seen all questions."""
+        return {question.id for question in questions} <= self._scores().keys()
 
     def answers(self, questions: Sequence[Question]) -> list[Answer]:
-        """Return what the checker says of each task."""
-        results = self._results()
-        refused: dict[str, str] = {}
-        for category in self._categories:
-            path = self._folder / "score_all" / "score_en" / _AGENT / f"data_{category}_score.json"
-            if path.is_file():
-                order = [row["id"] for row in read_lines(self._data(self._folder, category))]
-                refused |= read_scores(read_lines(path), order)
-        return [
-            Answer(
-                *(question.id, 0, question.group, float(question.id in results and question.id not in refused)),
-                text=json.dumps(results.get(question.id), ensure_ascii=False),
-                error="" if question.id in results else "no result",
-                detail={"refused": refused[question.id]} if question.id in refused else {},
+        """Return what the checker says of each question."""
+        done, scores = self.done(questions), self._scores()
+        failed = {unit_of(key): row for key, row in self._failures().items()}
+        texts: dict[str, list[Any]] = {}
+        for key, row in self._results().items():
+            texts.setdefault(unit_of(key), []).append(row)
+        answers = []
+        for question in questions:
+            failure = str(failed.get(question.id, {}).get("error", ""))
+            verdict = scores.get(question.id, {"score": 0.0, "error": ""})
+            asked = question.id in done and question.id in scores
+            refused = failure if asked and is_refusal(failure) else ""
+            why = failure if asked and failure else verdict["error"]
+            answers.append(
+                Answer(
+                    *(question.id, 0, question.group, float(verdict["score"]) if asked and not failure else 0.0),
+                    text=json.dumps(texts.get(question.id), ensure_ascii=False),
+                    finish=REFUSED if refused else "stop",
+                    error="" if asked else failure or "no result",
+                    detail={"refused": why} if why else {},
+                )
             )
-            for question in questions
-        ]
+        return answers
 
-    def _results(self) -> dict[str, Any]:
+    def _results(self) -> dict[str, dict[str, Any]]:
         folder = self._folder / "result_all" / "result_en" / _AGENT
         return {row["id"]: row for path in folder.glob("data_*_result.json") for row in read_lines(path)}
 
-    def _mend(self) -> None:
-        """Drop half lines of results, on which its own reading would fail."""
-        for path in (self._folder / "result_all" / "result_en" / _AGENT).glob("data_*_result.json"):
-            rows = read_lines(path)
-            path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8")
+    def _failures(self) -> dict[str, dict[str, Any]]:
+        path = self._folder / FAILURES
+        return {row["id"]: row for row in read_lines(path)} if path.is_file() else {}
 
-    @staticmethod
-    def _groups(categories: Sequence[str]) -> list[str]:
-        """Names that its ``category.py`` knows; it has no names for single categories."""
-        return [group for group, names in CATEGORIES.items() if any(name in names for name in categories)]
+    def _scores(self) -> dict[str, dict[str, Any]]:
+        path = self._folder / SCORES
+        return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+
+    def _drop_failures(self) -> None:
+        """Drop results whose endpoint was gone, so that they are asked again, and half lines."""
+        failed = self._failures()
+        lost = {key for key, row in failed.items() if _lost(row)}
+        for path in (self._folder / "result_all" / "result_en" / _AGENT).glob("data_*_result.json"):
+            write_lines(path, [row for row in read_lines(path) if row["id"] not in lost])
+        if failed:
+            write_lines(self._folder / FAILURES, [row for key, row in failed.items() if key not in lost])
+        (self._folder / SCORES).unlink(missing_ok=True)
 
     @staticmethod
     def _data(root: Path, category: str, kind: str = "") -> Path:
@@ -205,3 +213,8 @@ class AceRun:
         if not path.is_file():
             raise EvaluationError(f"{path} does not exist: expected a checkout of github.com/ACEBench/ACEBench")
         return path
+
+
+def _lost(failure: Mapping[str, Any]) -> bool:
+    """Whether the endpoint failed, rather than the model: what it wrote, or that the prompt is too long for it."""
+    return not failure.get("answered") and not is_refusal(str(failure.get("error", "")))

@@ -9,6 +9,7 @@ from typing import Any
 
 from spade_train.evaluation.external.command import run_logged
 from spade_train.evaluation.external.environment import evaluator_environment, make_environment
+from spade_train.evaluation.external.files import read_lines, write_lines
 from spade_train.evaluation.protocol import EvaluationError, Protocol
 from spade_train.evaluation.question import Answer, Question
 from spade_train.evaluation.runner import Notice
@@ -54,7 +55,7 @@ class BfclRun:
         data = next(iter(self._python.parent.parent.glob("[Ll]ib/**/bfcl_eval/data")), None)
         if data is None:
             raise EvaluationError(f"the environment of bfcl-eval has no dialogues; remove {self._python.parent.parent}")
-        found = {category: _lines(data / f"BFCL_v4_{category}.json") for category in self._categories}
+        found = {category: read_lines(data / f"BFCL_v4_{category}.json") for category in self._categories}
         every = [Question(str(row["id"]), group=category) for category, rows in found.items() for row in rows]
         return in_turn(every, limit)
 
@@ -134,22 +135,21 @@ class BfclRun:
         return sorted((self._folder / folder / _MODEL).rglob(f"BFCL_v4_*_{kind}.json"))
 
     def _results(self) -> dict[str, dict[str, Any]]:
-        return {
-            entry["id"]: entry for path in self._files("result", "result") for entry in _lines(path) if "id" in entry
-        }
+        files = self._files("result", "result")
+        return {entry["id"]: entry for path in files for entry in read_lines(path) if "id" in entry}
 
     def _wrong(self) -> dict[str, Any]:
         """Ids that the checker refused; the first line of a score file is its summary."""
         files = self._files("score", "score")
-        return {entry["id"]: entry.get("error") for path in files for entry in _lines(path) if "id" in entry}
+        return {entry["id"]: entry.get("error") for path in files for entry in read_lines(path) if "id" in entry}
 
     def _drop_failures(self) -> None:
         """Take dialogues that broke off (the endpoint was gone) out of the results, so that they are held again."""
         for path in self._files("result", "result"):
-            entries = list(_lines(path))
+            entries = read_lines(path)
             kept = [entry for entry in entries if not _failed(entry)]
-            if len(kept) < len(path.read_text(encoding="utf-8", errors="replace").splitlines()):  # half lines too
-                path.write_text("".join(json.dumps(entry) + "\n" for entry in kept), encoding="utf-8")
+            if len(kept) < path.read_bytes().rstrip().count(b"\n") + 1:  # half lines too
+                write_lines(path, kept)
 
 
 def _failed(entry: Mapping[str, Any]) -> bool:
@@ -162,15 +162,3 @@ def _total(entry: Mapping[str, Any] | None, name: str) -> int:
         return sum(map(add, value)) if isinstance(value, list) else int(value or 0)
 
     return add((entry or {}).get(name))
-
-
-def _lines(path: Path) -> Sequence[dict[str, Any]]:
-    entries = []
-    for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
-        try:
-            entry = json.loads(line)
-        except ValueError:  # cut in half by a kill: held again
-            continue
-        if isinstance(entry, dict):
-            entries.append(entry)
-    return entries

@@ -17,6 +17,14 @@ from bfcl_eval.constants.model_config import MODEL_CONFIG_MAPPING, ModelConfig
 from bfcl_eval.model_handler.api_inference.openai_completion import OpenAICompletionsHandler
 
 MODEL = "spade-model"  # without underscores: the package reads them as slashes
+_SECONDS = 3600.0  # that a reply may take; the client's own ten minutes are too few for a small machine
+
+
+class PatientHandler(OpenAICompletionsHandler):  # type: ignore[misc]
+    """The package's handler, whose client waits for a slow endpoint instead of asking it a second time."""
+
+    def _build_client_kwargs(self) -> dict[str, Any]:
+        return {**super()._build_client_kwargs(), "timeout": _SECONDS}
 
 
 def run(settings: dict[str, Any]) -> None:
@@ -27,7 +35,7 @@ def run(settings: dict[str, Any]) -> None:
         url="",
         org="",
         license="",
-        model_handler=OpenAICompletionsHandler,
+        model_handler=PatientHandler,
         input_price=None,
         output_price=None,
         is_fc_model=True,

@@ -61,7 +61,11 @@ def make_environment(name: str, packages: Sequence[str], interpreter: str | None
 
 def evaluator_environment(**values: str) -> dict[str, str]:
     """Return the environment variables of an evaluator: what programs need to run, and ``values``; no secrets."""
-    return {name: os.environ[name] for name in _KEPT if name in os.environ} | values
+    kept = {name: os.environ[name] for name in _KEPT if name in os.environ}
+    # Endpoints of this machine are never behind a proxy.
+    outside = [part for name in ("no_proxy", "NO_PROXY") for part in kept.get(name, "").split(",") if part]
+    direct = ",".join(dict.fromkeys([*outside, "127.0.0.1", "localhost"]))
+    return kept | {"no_proxy": direct, "NO_PROXY": direct} | values
 
 
 def _run(command: list[str], name: str, *, pip: bool = False) -> None:

@@ -1,4 +1,8 @@
-"""τ²-bench from a user's checkout, by its own command ``tau2 run``; LiteLLM asks the endpoints."""
+"""τ²-bench from a user's checkout, by its own command ``tau2 run``.
+
+LiteLLM, by which it asks, knows one address: a router's, which takes the model under test, the user and the judge of
+statements in words to where they are. So no key stands on a command line or in a result.
+"""
 
 from __future__ import annotations
 
@@ -15,13 +19,22 @@ from spade_train.evaluation.external.environment import evaluator_environment, m
 from spade_train.evaluation.protocol import EvaluationError, Protocol
 from spade_train.evaluation.question import Answer, Question
 from spade_train.evaluation.runner import Notice
+from spade_train.evaluation.suite import REFUSED
 from spade_train.serving.process import Served
+from spade_train.serving.router import Route, router
 
 if TYPE_CHECKING:
     from spade_train.evaluation.external.run import ExternalOptions
 
 _PYTHONS = ("python3.12", "python3.13")
 _PASS = 1.0 - 1e-6
+_AGENT, _USER = "spade-agent", "spade-user"
+_TICKS = 20  # between two looks at a results file, which may be large
+_REFUSALS = ("BadRequestError", "ContextWindowExceededError", "UnprocessableEntityError")
+_OWN_FAULTS = ("AssertionError", "ValueError", "KeyError", "TypeError", "ValidationError", "JSONDecodeError")
+"""Names of what a simulation fails with for good: what the model cannot take, and what it wrote (an empty message, a
+call whose arguments are no JSON). Anything else is the endpoint's and is tried again."""
+_JUDGE = "evaluator_nl_assertions"  # the module in whose traceback a fault is the judge's
 
 
 def domains_of(suite: str, protocol: Protocol) -> tuple[str, ...]:
@@ -36,31 +49,54 @@ def read_simulations(results: Mapping[str, Any], domain: str) -> list[Answer]:
     Raises:
         EvaluationError: if it is none.
     """
-    answers = []
     try:
-        for simulation in results["simulations"]:
-            reward = (simulation.get("reward_info") or {}).get("reward")
-            broken = "error" in str(simulation.get("termination_reason", "")) and reward is None
-            answers.append(
-                Answer(
-                    *(f"{domain}/{simulation['task_id']}", int(simulation.get("trial") or 0), domain),
-                    float((reward or 0.0) >= _PASS),
-                    text=json.dumps(simulation.get("messages"), ensure_ascii=False),
-                    error="the simulation broke off" if broken else "",
-                    detail={"reward": reward, "stop": simulation.get("termination_reason")},
-                )
-            )
-    except (KeyError, TypeError, ValueError) as error:
+        return [_answer(simulation, domain) for simulation in results["simulations"]]
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise EvaluationError(f"these are no results of tau2: {error!r}") from error
-    return answers
+
+
+def _answer(simulation: Mapping[str, Any], domain: str) -> Answer:
+    reward = (simulation.get("reward_info") or {}).get("reward")
+    stop, info = str(simulation.get("termination_reason", "")), simulation.get("info") or {}
+    said = f"{info.get('error_type', '')}: {info.get('error', '')}"[:500] if info.get("error_type") else ""
+    judge = _JUDGE in str(info.get("error_traceback", ""))
+    refused = not judge and (info.get("error_type") in _REFUSALS or stop == "context_window_exceeded")
+    own = refused or (not judge and info.get("error_type") in _OWN_FAULTS)
+    broken = reward is None and "error" in stop and not own
+    messages = simulation.get("messages") or []
+    usages = [m.get("usage") or {} for m in messages if isinstance(m, Mapping) and m.get("role") == "assistant"]
+    return Answer(
+        *(f"{domain}/{simulation['task_id']}", int(simulation.get("trial") or 0), domain),
+        float((reward or 0.0) >= _PASS),
+        text=json.dumps(messages, ensure_ascii=False),
+        finish=REFUSED if refused else "stop",
+        prompt_tokens=sum(int(usage.get("prompt_tokens") or 0) for usage in usages),
+        completion_tokens=sum(int(usage.get("completion_tokens") or 0) for usage in usages),
+        error=f"the simulation broke off. {said}".strip() if broken else "",
+        detail={"reward": reward, "stop": stop} | ({"refused": said} if said else {}),
+    )
 
 
 class Tau2Run:
-    """One run in its folder. The checkout's data are linked, so that simulations are written here."""
+    """One run in its folder. The checkout's data are linked, so that simulations are written here.
 
-    def __init__(self, folder: Path, protocol: Protocol, checkout: Path, domains: Sequence[str]) -> None:
+    Args:
+        folder: of the run.
+        protocol: how it is asked.
+        checkout: of tau2-bench.
+        domains: to ask.
+        limit: tasks in all, in turn from each domain; 0: every task.
+    """
+
+    def __init__(
+        self, folder: Path, protocol: Protocol, checkout: Path, domains: Sequence[str], limit: int = 0
+    ) -> None:
         self._folder, self._protocol, self._checkout = folder / "tau2", protocol, checkout
-        self._domains = tuple(domains)
+        self._tasks = {
+            domain: len(range(place, limit, len(domains)))
+            for place, domain in enumerate(domains)
+            if not limit or place < limit
+        }
 
     def run(self, served: Served, user: Served, options: ExternalOptions, notice: Notice | None) -> None:
         """Have the simulations that are missing run in every domain.
@@ -75,34 +111,70 @@ class Tau2Run:
             link = data / entry.name
             if entry.name != "simulations" and not link.exists():
                 link.symlink_to(entry, target_is_directory=entry.is_dir())
-        environment = evaluator_environment(
-            TAU2_DATA_DIR=str(data.resolve()), PYTHONUTF8="1", OPENAI_API_KEY=options.user_key or "none"
-        )
-        for number, domain in enumerate(self._domains):
-            command = [str(python.parent / "tau2"), "run", "--domain", domain, "--save-to", self._name(domain)]
-            command += self._asked("agent", served, options.key, self._protocol.temperature, self._protocol.max_tokens)
-            command += self._asked("user", user, options.user_key, 0.0, None)
-            command += ["--num-trials", "1", "--max-steps", str(self._protocol.max_turns), "--auto-resume"]
-            command += ["--max-concurrency", str(options.concurrency), "--seed", str(options.seed)]
-            command += ["--num-tasks", str(options.limit)] if options.limit else []
-
-            def tick(done: int = number) -> None:
-                if notice is not None:
-                    notice(done, len(self._domains), self._domains[done])
-
-            run_logged("tau2", [str(python), *command], self._folder, environment, tick)
+        judge = "" if options.user_at_openai else user.model  # tau2's own judge is one of OpenAI's
+        routes = {
+            _AGENT: Route(*served, options.key, plain=True),
+            _USER: Route(*user, options.user_key),
+            "": Route(user.base_url, judge, options.user_key),
+        }
+        with router(routes) as url:
+            environment = evaluator_environment(
+                TAU2_DATA_DIR=str(data.resolve()),
+                PYTHONUTF8="1",
+                LITELLM_LOCAL_MODEL_COST_MAP="True",  # else it is fetched from the network at every start
+                OPENAI_API_KEY="none",
+                **dict.fromkeys(("OPENAI_BASE_URL", "OPENAI_API_BASE"), url),
+            )
+            for domain, tasks in self._tasks.items():
+                command = [str(python), str(python.parent / "tau2"), *self._command(domain, tasks, options)]
+                run_logged("tau2", command, self._folder, environment, self._ticker(domain, notice))
 
     def collected(self) -> tuple[list[Question], list[Answer]]:
         """Return all simulations as questions and answers."""
         answers = []
-        for domain in self._domains:
-            base = self._folder / "data" / "simulations"
-            places = (base / self._name(domain) / "results.json", base / f"{self._name(domain)}.json")
-            found = next((path for path in places if path.is_file()), None)
+        for domain in self._tasks:
+            found = self._results(domain)
             if found is None:
-                raise EvaluationError(f"tau2 left no results for {domain}; expected {places[0]}")
-            answers += read_simulations(json.loads(found.read_text(encoding="utf-8")), domain)
-        return [Question(answer.id, group=answer.group) for answer in answers], answers
+                raise EvaluationError(f"tau2 left no results for {domain}; expected {self._places(domain)[0]}")
+            answers += read_simulations(found, domain)
+        return [Question(key, group=group) for key, group in dict.fromkeys((a.id, a.group) for a in answers)], answers
+
+    def done(self) -> int:
+        """How many simulations there are, of those that need not be run again."""
+        found = [self._results(domain) for domain in self._tasks]
+        return sum(not answer.error for results in found if results for answer in read_simulations(results, ""))
+
+    def _command(self, domain: str, tasks: int, options: ExternalOptions) -> list[str]:
+        protocol = self._protocol
+        command = ["run", "--domain", domain, "--save-to", f"spade-{domain}", "--auto-resume"]
+        command += self._asked("agent", _AGENT, protocol.temperature, protocol.max_tokens, top_p=protocol.top_p)
+        command += self._asked("user", _USER, 0.0, int(protocol.options["user_max_tokens"]))
+        command += ["--num-trials", str(protocol.samples), "--max-steps", str(protocol.max_turns)]
+        command += ["--max-concurrency", str(options.concurrency), "--seed", str(options.seed)]
+        return [*command, "--num-tasks", str(tasks)] if tasks else command
+
+    def _ticker(self, domain: str, notice: Notice | None) -> Any:
+        ticks = 0
+
+        def tick() -> None:
+            nonlocal ticks
+            ticks += 1
+            if notice is None or ticks % _TICKS != 1:
+                return
+            results = self._results(domain) or {}
+            total = len(results.get("tasks", ())) * self._protocol.samples
+            notice(len(results.get("simulations", ())), max(1, total), domain)
+
+        return tick
+
+    def _results(self, domain: str) -> dict[str, Any] | None:
+        found = next((path for path in self._places(domain) if path.is_file()), None)
+        return None if found is None else json.loads(found.read_text(encoding="utf-8"))
+
+    def _places(self, domain: str) -> tuple[Path, Path]:
+        """Where the results are, in this year's layout and in that of the first versions."""
+        base = self._folder / "data" / "simulations"
+        return base / f"spade-{domain}" / "results.json", base / f"spade-{domain}.json"
 
     def _environment(self) -> Path:
         made_for = hashlib.sha256(str(self._checkout).encode()).hexdigest()[:8]
@@ -110,14 +182,10 @@ class Tau2Run:
         interpreter = interpreter or next(filter(None, map(shutil.which, _PYTHONS)), None)
         if interpreter is None:
             raise EvaluationError("tau2-bench needs Python 3.12 or 3.13: install one, so that python3.12 is found")
-        return make_environment(f"tau2-{made_for}", [str(self._checkout)], interpreter)
+        # Editable, so that a checkout that is brought up to date is what runs.
+        return make_environment(f"tau2-{made_for}", ["-e", str(self._checkout)], interpreter)
 
     @staticmethod
-    def _asked(role: str, served: Served, key: str, temperature: float, tokens: int | None) -> list[str]:
-        arguments: dict[str, Any] = {"api_base": served.base_url, "api_key": key or "none", "temperature": temperature}
-        arguments |= {"max_tokens": tokens} if tokens else {}
-        return [f"--{role}-llm", f"openai/{served.model}", f"--{role}-llm-args", json.dumps(arguments)]
-
-    @staticmethod
-    def _name(domain: str) -> str:
-        return f"spade-{domain}"
+    def _asked(role: str, name: str, temperature: float, tokens: int, **more: Any) -> list[str]:
+        arguments = {"temperature": temperature, "max_tokens": tokens, **more}
+        return [f"--{role}-llm", f"openai/{name}", f"--{role}-llm-args", json.dumps(arguments)]

@@ -78,7 +78,7 @@ class Rollout:
         lap = Laps()
         window, pay = self.window, self.config.pay
 
-        paid = window.settle(pay, ended=True) if plan.phase == 0 else []
+        paid = window.settle(pay, ended=True) if plan.phase == 0 and self.config.window > 1 else []
         due = [one.row for one in paid]
         written: list[Written] = []
         if self.designs is not None and plan.phase == 0:

@@ -108,10 +108,14 @@ class SelfPlay:
             world: number of processes that run cycles.
             designer_sampler: samples the programs, where that is not the policy as it is now.
         """
+        from accelerate import PartialState
+
         newest = self.memory.capacity if self.config.reserved else 0
         records = self.memory.records(limit=newest, newest_first=True) if newest else []
         retired = self.memory.retired() if newest else {}
         plan = self.curriculum.plan(step, rank, world, records, retired)
+        shared = world > 1 and self.config.mode == "self_play"
+        self.rollout.window.gather = partial(gather, PartialState()) if shared else None
         cycle = self.rollout.run(plan, sampler, designer_sampler)
         self._cycles.append((step + 1, cycle))  # steps count from 1, as in the metrics
         self.batch = cycle.rows

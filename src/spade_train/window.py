@@ -8,7 +8,7 @@ and trained in the first rollout of the next window, ``k`` updates after they we
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import fmean
 from typing import Any
@@ -35,10 +35,19 @@ class Standing:
     errors: list[str] = field(default_factory=list)
 
 
+Rates = dict[str, list[float]]
+"""Win rates of the environments that were written in a window, by skill."""
+
+
 class Window:
-    """The environments of a window and what waits to be paid. Part of a checkpoint, on each rank its own."""
+    """The environments of a window and what waits to be paid. Part of a checkpoint, on each rank its own.
+
+    The moving averages are those of all ranks: ``gather`` returns every rank's win rates, and is called once by each
+    :meth:`settle`. None: there is one rank.
+    """
 
     def __init__(self) -> None:
+        self.gather: Callable[[Rates], list[Rates]] | None = None
         self.rollouts = 0  # played so far
         self.environments: dict[str, Standing] = {}
         self.pending: list[Written] = []
@@ -68,7 +77,7 @@ class Window:
                 standing.errors.append(_GONE)
 
     def settle(self, pay: Pay, *, ended: bool) -> list[Written]:
-        """Pay the designer for the window and return what was paid.
+        """Pay the designer for the window and return what was paid; collective where there is ``gather``.
 
         Args:
             pay: how.
@@ -104,15 +113,17 @@ class Window:
 
     def _average(self, pay: Pay, keys: set[str]) -> None:
         """Bring the moving averages of the skills up to date with the environments written in this window."""
-        rates: dict[str, list[float]] = defaultdict(list)
+        rates: Rates = defaultdict(list)
         for key in sorted(keys & self.environments.keys()):
             standing = self.environments[key]
             if not standing.errors:
                 returns = [value for rollout in standing.rollouts for value in rollout]
                 rates[standing.record.skill].append(win_rate(returns))
-        for skill, values in rates.items():
-            self.fast[skill] = moving_average(self.fast.get(skill), fmean(values), pay.fast_rate)
-            self.slow[skill] = moving_average(self.slow.get(skill), fmean(values), pay.slow_rate)
+        everyone = [rates] if self.gather is None else self.gather(dict(rates))
+        for skill in dict.fromkeys(skill for one in everyone for skill in one):
+            mean = fmean(value for one in everyone for value in one.get(skill, ()))
+            self.fast[skill] = moving_average(self.fast.get(skill), mean, pay.fast_rate)
+            self.slow[skill] = moving_average(self.slow.get(skill), mean, pay.slow_rate)
 
     def figures(self) -> dict[str, float]:
         """Return the mean gap of the fast and slow averages, and of the slow ones themselves, over the skills."""
@@ -137,6 +148,10 @@ class Window:
         self.rollouts = int(state["rollouts"])
         self.environments = {one.record.id: one for one in standings}
         self.pending = [_written_from_dict(one) for one in state["pending"]]
+        self.load_averages(state)
+
+    def load_averages(self, state: Mapping[str, Any]) -> None:
+        """Take the moving averages alone from what :meth:`state_dict` returned."""
         self.fast, self.slow = dict(state["fast"]), dict(state["slow"])
 
 

@@ -19,7 +19,7 @@ from spade_train.rewards import Pay, Penalties, designer_reward, plateau, win_ra
 from spade_train.rollout import Rollout
 from spade_train.rows import Row
 from spade_train.tokens import ChatTokens
-from spade_train.window import Standing, Window
+from spade_train.window import Rates, Standing, Window
 
 PLAY = PlayConfig(max_turns=3, turn_tokens=6, episode_tokens=64, system_prompt="Play.")
 K = 3
@@ -202,6 +202,18 @@ def test_learning_potential_compares_with_the_skill() -> None:
     assert following.fast["a"] == pytest.approx(0.99)
     # gaps: 0.99 - 0.925 = 0.065 and 0; slow rates 0.925 and 0.5
     assert following.figures() == pytest.approx({"skill/fast_minus_slow": 0.0325, "skill/slow_win_rate": 0.7125})
+
+
+def test_averages_are_those_of_all_ranks() -> None:
+    windows = [_window("a", "b", rates=((1.0, 1.0), (0.0, 0.0))), _window("a", rates=((0.0, 0.0),)), Window()]
+    found: list[Rates] = []
+    for window in windows:  # what each brings
+        window.gather = lambda mine: found.append(mine) or [mine]  # type: ignore[func-returns-value]
+        window.settle(Pay(), ended=True)
+    for window in windows:
+        window.gather, window.slow, window.fast = (lambda _: found), {}, {}
+        window.settle(Pay(), ended=True)
+        assert window.slow == window.fast == {"a": 0.5, "b": 0.0}
 
 
 def test_timeouts_and_quarantine_are_told_from_errors() -> None:

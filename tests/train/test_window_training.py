@@ -102,6 +102,10 @@ def test_two_ranks_compare_programs_for_one_skill(tmp_path: Path, processes: Any
     adapters = [load_file(folder / f"rank{rank}.safetensors") for rank in range(2)]
     assert all(torch.equal(adapters[0][name], adapters[1][name]) for name in adapters[0])
     ranks = [json.loads((folder / f"rank{rank}.json").read_text()) for rank in range(2)]
+    windows = [json.loads((folder / "checkpoint-4" / f"spade_window_{rank}.json").read_text()) for rank in range(2)]
+    assert windows[0]["environments"] != windows[1]["environments"]
+    for name in ("fast", "slow"):  # averages over both ranks' environments
+        assert windows[0][name] == windows[1][name] != {}
     compared = 0
     for steps in zip(*ranks, strict=True):
         rewards: dict[str, list[float]] = defaultdict(list)

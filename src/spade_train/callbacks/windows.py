@@ -35,16 +35,23 @@ class WindowCallback(TrainerCallback):  # type: ignore[misc]
                 f"never be trained. Resume with as many processes as the run had."
             )
         if path.is_file():
-            self._window.load_state_dict(json.loads(path.read_text(encoding="utf-8")))
+            self._window.load_state_dict(_read(path))
         elif args.regenerate_every > 1:
             raise ResumeError(
                 f"{path} is missing: the checkpoint has no window of rank {args.process_index}. Resume with as many "
                 f"processes as the run had, from a checkpoint of a run with regenerate_every > 1."
             )
+        if (first := _path(args, state, 0)).is_file():  # averages are those of all ranks; a new rank has no others
+            self._window.load_averages(_read(first))
 
     def on_save(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         """Write this rank's window."""
         write_json(_path(args, state), self._window.state_dict())
+
+
+def _read(path: Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return found
 
 
 def _path(args: Any, state: Any, rank: int | None = None) -> Path:

@@ -67,6 +67,19 @@ def test_memory_folder(tmp_path: Path) -> None:
         assert {one.source for one in load_pool(spec).records} == {program(index) for index in range(3)}
 
 
+def test_several_memories_and_pools_are_one(tmp_path: Path) -> None:
+    for name, indices in (("a", range(3)), ("b", range(2, 5))):
+        with Memory.open(tmp_path / name) as memory:
+            for index in indices:
+                memory.add(record(index), run="test")
+    (tmp_path / "c,d.py").write_text(program(7))
+    spec = f"{tmp_path / 'a'}, memory:{tmp_path / 'b'},{tmp_path / 'a'}"
+    assert [one.source for one in load_pool(spec).records] == [program(index) for index in range(5)]
+    assert [one.source for one in load_pool(tmp_path / "c,d.py").records] == [program(7)]
+    with pytest.raises(PoolError, match="there is no pool at"):
+        load_pool(f"{tmp_path / 'a'},{tmp_path / 'z'}")
+
+
 @pytest.mark.parametrize("name", ["pool", "pool.parquet"])
 def test_exported_pools_keep_their_records(tmp_path: Path, name: str) -> None:
     _memory(tmp_path / "memory")

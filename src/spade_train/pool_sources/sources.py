@@ -23,7 +23,10 @@ from spade_train.pool_sources.trusted import Factory, TrustedSandbox
 
 logger = logging.getLogger(__name__)
 
-SOURCES = "the folder of a memory, a pool (folder or file), reasoning-gym:TASK[,TASK…] or gymnasium:ID[,ID…]"
+SOURCES = (
+    "the folder of a memory, a pool (folder or file), several of these with commas between them, "
+    "reasoning-gym:TASK[,TASK…] or gymnasium:ID[,ID…]"
+)
 _MEMORY = "memory:"
 
 
@@ -50,8 +53,8 @@ def load_pool(spec: str | Path, *, minimum_isolation: IsolationLevel = "full") -
 
     Args:
         spec: the folder of a memory (``memory:DIR``, or just the folder), an exported or published pool (folder,
-            Parquet, JSONL, CSV, archive, program), ``reasoning-gym:TASK[,TASK…]`` or ``reasoning-gym:all``, or
-            ``gymnasium:ID[,ID…]``.
+            Parquet, JSONL, CSV, archive, program), several of these with commas between them,
+            ``reasoning-gym:TASK[,TASK…]`` or ``reasoning-gym:all``, or ``gymnasium:ID[,ID…]``.
         minimum_isolation: for the process in which answers to procedural tasks are scored.
 
     Raises:
@@ -69,15 +72,30 @@ def load_pool(spec: str | Path, *, minimum_isolation: IsolationLevel = "full") -
         made = procedural[kind](names)
         pool = FixedPool([record for record, _ in made], {record.source: make for record, make in made})
     else:
-        folder = Path(text.removeprefix(_MEMORY)).expanduser()
-        if text.startswith(_MEMORY) or (folder / DATABASE_NAME).is_file():
-            with Memory.open(folder, read_only=True) as memory:
-                pool = FixedPool(memory.records())
-        else:
-            pool = FixedPool(_programs(folder))
+        found: dict[str, EnvironmentRecord] = {}
+        for path in _paths(text):
+            for record in _read(path):
+                found.setdefault(record.id, record)
+        pool = FixedPool(list(found.values()))
     if not pool.records:
         raise PoolError(f"pool {text} holds no environment; expected {SOURCES}")
     return pool
+
+
+def _paths(text: str) -> list[str]:
+    """The folders and files that a pool is made of: one, or several with commas between them."""
+    if Path(text.removeprefix(_MEMORY)).expanduser().exists():
+        return [text]
+    return list(dict.fromkeys(part.strip() for part in text.split(",") if part.strip())) or [text]
+
+
+def _read(text: str) -> list[EnvironmentRecord]:
+    """The environments of one memory or pool."""
+    folder = Path(text.removeprefix(_MEMORY)).expanduser()
+    if text.startswith(_MEMORY) or (folder / DATABASE_NAME).is_file():
+        with Memory.open(folder, read_only=True) as memory:
+            return memory.records()
+    return _programs(folder)
 
 
 def _programs(path: Path) -> list[EnvironmentRecord]:

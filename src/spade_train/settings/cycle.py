@@ -22,8 +22,8 @@ class CycleSettings:
     memory_capacity: int | None = setting(None, "newest environments for exemplars and replays; default: 200")
     pool: str | None = setting(
         None,
-        "fixed_pool: a memory's folder, an exported or published pool, reasoning-gym:TASK[,TASK…] or all, "
-        "gymnasium:ID[,ID…]",
+        "fixed_pool: a memory's folder, an exported or published pool, several of these with commas between them, "
+        "reasoning-gym:TASK[,TASK…] or all, gymnasium:ID[,ID…]",
     )
 
     documents: int = setting(3, "documents of one cycle")

@@ -20,8 +20,7 @@ def hub_unreachable(endpoint: str | None = None) -> str:
     Raises:
         ImportError: if huggingface_hub is not installed.
     """
-    from huggingface_hub import constants
-    from huggingface_hub.utils import get_session
+    from huggingface_hub import constants, get_session
 
     if constants.HF_HUB_OFFLINE:
         return "HF_HUB_OFFLINE or TRANSFORMERS_OFFLINE is set"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,8 @@ from spade_train.arithmetic import (
 from spade_train.arithmetic.__main__ import main
 from spade_train.arithmetic.activations import layer_bytes
 from spade_train.arithmetic.estimate import most_rows
+from spade_train.arithmetic.remedies import remedies
+from spade_train.arithmetic.shapes import shipped
 from spade_train.config import ConfigError, SpadeConfig
 from spade_train.lora.targets import adapter_config
 
@@ -78,10 +81,15 @@ def test_every_parameter_is_counted(family: str, fields: dict[str, Any]) -> None
 
 @pytest.mark.parametrize(
     ("name", "count"),
-    [("Qwen3-30B-A3B", 30_532_122_624), ("Qwen3-8B", 8_190_735_360), ("Qwen3-4B", 4_022_468_096)],
+    [
+        ("Qwen3-30B-A3B", 30_532_122_624),
+        ("Qwen3-8B", 8_190_735_360),
+        ("Qwen3-4B", 4_022_468_096),
+        ("SmolLM2-135M-Instruct", 134_515_008),
+    ],
 )
 def test_published_models(name: str, count: int, tmp_path: Path) -> None:
-    config = read_config(f"Qwen/{name}")
+    config = read_config(f"owner/{name}")
     (tmp_path / "config.json").write_text(json.dumps(config))
     model = _on_meta(AutoConfig.from_pretrained(tmp_path))
     real = {name: tuple(weight.shape) for name, weight in model.named_parameters()}
@@ -248,6 +256,62 @@ def test_tables_of_the_guide_are_what_the_command_prints(capsys: pytest.CaptureF
         main(command.split())
         for line in capsys.readouterr().out.splitlines()[2:]:
             assert line in guide
+
+
+def test_what_would_make_it_fit_is_named_and_does(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["Qwen3-8B"]) == 1
+    (line,) = [line for line in capsys.readouterr().out.splitlines() if line.startswith("To fit")]
+    assert "--sampled-rows" in line
+    options = line.removeprefix("To fit, one of: ").removesuffix(".").split("; ")
+    assert len(options) >= 3
+    for option in options:
+        assert main(["Qwen3-8B", *option.split()]) == 0, option
+    assert "To fit" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        Run(rows=64, sampling="vllm-server"),
+        Run(checkpointing=False, context=8192),
+        Run(sampling="vllm-colocate", vllm_share=0.1),
+        Run(sampling="vllm-colocate", vllm_share=0.7),
+        Run(gpu_gib=24, context=8192),
+        Run(gpus=8, sharding="zero3", gpu_gib=40, context=65_536),
+    ],
+)
+def test_a_remedy_is_the_mildest_of_its_kind(run: Run) -> None:
+    config = read_config("Qwen3-8B")
+    assert not estimate(config, run).fits
+    found = remedies(config, run)
+    assert found
+    for remedy in found:
+        assert estimate(config, remedy.run).fits
+        for name in ("rows", "sampled_rows"):
+            if (count := getattr(remedy.run, name)) != getattr(run, name):
+                assert not estimate(config, replace(run, **{name: count + 1})).fits
+    assert remedies(config, Run(gpu_gib=1000)) == []
+
+
+def test_where_no_single_change_suffices_that_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["Qwen3-8B", "--rows", "64"]) == 1
+    assert "To fit: --rows 1 --sampled-rows 1." in capsys.readouterr().out
+    assert main(["Qwen3-8B", "--rows", "64", "--gpu-gib", "32"]) == 1
+    assert "To fit: --rows 1 --sampled-rows 1, and one of: --context" in capsys.readouterr().out
+    assert main(["Qwen3-30B-A3B", "--gpu-gib", "4", "--rows", "4"]) == 1
+    assert "No single change" in capsys.readouterr().out
+
+
+def test_every_model_that_may_be_trained_has_its_shape(capsys: pytest.CaptureFixture[str]) -> None:
+    for name in shipped():
+        assert main([name, "--gpu-gib", "300"]) == 0
+    assert "8,192 tokens" in capsys.readouterr().out  # all that SmolLM2 takes, where the default is more
+    assert parameters(read_config("nano")) == 614_336
+    assert read_config("smollm2") == read_config("hf:HuggingFaceTB/SmolLM2-135M-Instruct")
+    assert main(["nobody/nothing"]) == 2
+    said = capsys.readouterr().err
+    assert all(name in said for name in shipped())
+    assert "hf download nobody/nothing config.json" in said
 
 
 @pytest.mark.parametrize("option", [("--rows", "-1"), ("--gpus", "0"), ("--gpu-gib", "-3"), ("--vllm-share", "7")])

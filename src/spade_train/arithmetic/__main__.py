@@ -8,7 +8,8 @@ import sys
 from typing import Any, get_args
 
 from spade_train.arithmetic.estimate import GIB, Run, Sampling, Sharding, Table, estimate, most_rows
-from spade_train.arithmetic.shapes import ShapeError, adapter_tensors, parameters, read_config
+from spade_train.arithmetic.remedies import least, remedies
+from spade_train.arithmetic.shapes import ShapeError, adapter_tensors, parameters, read_config, shipped
 
 
 def render(name: str, config: dict[str, Any], table: Table) -> str:
@@ -38,8 +39,21 @@ def render(name: str, config: dict[str, Any], table: Table) -> str:
         "works tile by tile.",
         f"Largest micro-batch of this context that fits: {most_rows(config, run)}.",
         *table.notes,
+        *_advice(config, table),
     ]
     return "\n".join(lines)
+
+
+def _advice(config: dict[str, Any], table: Table) -> list[str]:
+    """Return the line that says what would make it fit, if it does not."""
+    if table.fits:
+        return []
+    if found := remedies(config, table.run):
+        return [f"To fit{', one of' * (len(found) > 1)}: {'; '.join(one.option for one in found)}."]
+    if found := remedies(config, least(table.run)):
+        words = f"--rows 1 --sampled-rows 1{' with checkpointing' if not table.run.checkpointing else ''}"
+        return [f"To fit: {words}, and one of: {'; '.join(one.option for one in found)}."]
+    return ["No single change makes it fit: take a smaller model, or more GPUs and a shorter --context together."]
 
 
 def parser() -> argparse.ArgumentParser:
@@ -48,15 +62,21 @@ def parser() -> argparse.ArgumentParser:
     result = argparse.ArgumentParser(
         prog="python -m spade_train.arithmetic",
         description="Memory of one GPU in a LoRA training run, from the model's config.json alone.",
-        epilog="Example: python -m spade_train.arithmetic Qwen3-30B-A3B --gpus 8 --sharding fsdp2 --context 32768",
+        epilog="Exit code 0 if it fits, 1 if not. "
+        "Example: python -m spade_train.arithmetic Qwen3-30B-A3B --gpus 8 --sharding fsdp2 --context 32768",
     )
-    result.add_argument("model", help="folder with config.json, that file, or Qwen3-4B, Qwen3-8B, Qwen3-30B-A3B")
+    result.add_argument(
+        "model",
+        help=f"folder with config.json, that file, a model in the Hub's cache, or one of {', '.join(shipped())}",
+    )
     result.add_argument("--gpus", type=int, default=run.gpus, help="GPUs that train")
     result.add_argument("--gpu-gib", type=float, default=run.gpu_gib, help="memory of each")
     result.add_argument("--sharding", choices=get_args(Sharding), default=run.sharding)
     result.add_argument("--sampling", choices=get_args(Sampling), default=run.sampling)
     result.add_argument("--rows", type=int, default=run.rows, help="per_device_train_batch_size")
-    result.add_argument("--context", type=int, default=run.context, help="tokens of the longest row")
+    result.add_argument(
+        "--context", type=int, help=f"tokens of the longest row; by default {run.context}, or all that the model takes"
+    )
     result.add_argument("--lora-r", dest="rank", type=int, default=run.rank)
     result.add_argument("--lora-targets", dest="targets", default=run.targets)
     result.add_argument("--no-checkpointing", dest="checkpointing", action="store_false")
@@ -75,9 +95,11 @@ def main(arguments: list[str] | None = None) -> int:
     name, as_json = given.pop("model"), given.pop("json")
     try:
         config = read_config(name)
+        if given["context"] is None:
+            given["context"] = min(Run().context, int(config.get("max_position_embeddings") or Run().context))
         table = estimate(config, Run(**given))
     except ShapeError as error:
-        print(error, file=sys.stderr)
+        print(f"error: {error}", file=sys.stderr)
         return 2
     if as_json:
         parts = [{"name": one.name, "phase": one.phase, "bytes": one.bytes} for one in table.lines]

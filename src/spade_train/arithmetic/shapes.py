@@ -16,6 +16,7 @@ FAMILIES = ("qwen3", "qwen3_moe", "qwen2", "llama", "mistral", "gemma2", "gemma3
 QK_NORM = ("qwen3", "qwen3_moe", "gemma3_text")
 GEMMA = ("gemma2", "gemma3_text")
 MIXTURES = ("qwen3_moe",)
+_SMOLLM2 = ("smollm2", "SmolLM2-135M-Instruct")
 _TIED = ("gemma2", "gemma3_text")  # where config.json may leave tie_word_embeddings out
 
 
@@ -47,8 +48,8 @@ def read_config(model: str | Path | Mapping[str, Any]) -> dict[str, Any]:
     """Return a model's configuration.
 
     Args:
-        model: a mapping, a ``config.json`` or the folder that holds one, or the name of a configuration that is
-            shipped (``Qwen3-4B``, ``Qwen3-8B``, ``Qwen3-30B-A3B``, with or without ``Qwen/``).
+        model: a mapping, a ``config.json`` or the folder that holds one, ``owner/name`` in the Hub's cache, or one of
+            :func:`shipped`, with or without ``owner/``.
 
     Raises:
         ShapeError: if there is none, or its ``model_type`` is not known.
@@ -56,20 +57,54 @@ def read_config(model: str | Path | Mapping[str, Any]) -> dict[str, Any]:
     if isinstance(model, Mapping):
         config = dict(model)
     else:
-        path = Path(model)
-        path = path / "config.json" if path.is_dir() else path
-        if not path.is_file():
-            path = CONFIGS / f"{str(model).rsplit('/', 1)[-1]}.json"
-        if not path.is_file():
-            shipped = ", ".join(sorted(file.stem for file in CONFIGS.glob("*.json")))
-            raise ShapeError(f"{model}: expected a folder with config.json, that file, or one of {shipped}")
-        config = json.loads(path.read_text(encoding="utf-8"))
+        path = _config_file(model)
+        try:
+            config = json.loads(path.read_text(encoding="utf-8"))
+        except ValueError as error:
+            raise ShapeError(f"{path} is no JSON: {error}") from error
+        if not isinstance(config, dict):
+            raise ShapeError(f"{path}: expected a JSON object, the config.json of a model")
     config = {**config, **config.get("text_config", {})}
     if "num_local_experts" in config:  # transformers 5 saves the field under this name
         config.setdefault("num_experts", config["num_local_experts"])
     if config.get("model_type") not in FAMILIES:
         raise ShapeError(f"model_type must be one of {', '.join(FAMILIES)}, got {config.get('model_type')!r}")
     return config
+
+
+def shipped() -> list[str]:
+    """Return the names of the configurations that come with the package, those of our own models first."""
+    return ["nano", _SMOLLM2[0], *sorted(file.stem for file in CONFIGS.glob("*.json"))]
+
+
+def _config_file(model: str | Path) -> Path:
+    name = str(model).removeprefix("hf:")
+    if name == "nano":
+        from spade_envs.models.transformers import NANO_FOLDER
+
+        return NANO_FOLDER / "config.json"
+    path = Path(name)
+    path = path / "config.json" if path.is_dir() else path
+    own = _SMOLLM2[1] if name == _SMOLLM2[0] else name.rsplit("/", 1)[-1]
+    ours = CONFIGS / f"{own}.json"
+    found = next((file for file in (path, ours, _cached_config(name)) if file is not None and file.is_file()), None)
+    if found is None:
+        raise ShapeError(
+            f"{model}: expected a folder with config.json, that file, or one of {', '.join(shipped())}; for a model "
+            f"on the Hub run `hf download {name} config.json` first"
+        )
+    return found
+
+
+def _cached_config(name: str) -> Path | None:
+    """Return the configuration of ``owner/name`` in the Hub's cache; nothing is fetched."""
+    try:
+        from huggingface_hub import try_to_load_from_cache
+
+        found = try_to_load_from_cache(name, "config.json")
+    except (ImportError, ValueError):  # ValueError: what cannot be a name on the Hub
+        return None
+    return Path(found) if isinstance(found, str) else None
 
 
 def head_dim(config: Mapping[str, Any]) -> int:

@@ -189,6 +189,7 @@ def _estimate(
     report: DryRun, config: SpadeConfig, folder: Path | None, gpus: int, gpu_gib: float, *, on_cpu: bool
 ) -> None:
     from spade_train.arithmetic import read_config
+    from spade_train.arithmetic.remedies import remedies
 
     try:
         shape = read_config(folder if folder is not None else config.model)
@@ -207,4 +208,6 @@ def _estimate(
         return
     verdict = "fits into" if table.fits else "does not fit into"
     report.memory_note = f"peak {table.peak / _GIB:.1f} GiB on each of {gpus} GPU(s), {verdict} {gpu_gib:g}"
-    report.memory_note = "; ".join([report.memory_note, *table.notes])
+    found = [one.setting for one in remedies(shape, run)]
+    advice = [f"to fit{', one of' * (len(found) > 1)}: {'; '.join(found)}"] if found else []
+    report.memory_note = "; ".join([report.memory_note, *table.notes, *advice])

@@ -47,26 +47,28 @@ class DesignStage:
 
     def write(
         self, asked: Sequence[tuple[DesignPrompt, list[int]]], sampler: Sampler, seed: int
-    ) -> list[tuple[Sample, str]]:
-        """Return the ids and the error, if the model failed, of a reply to each prompt."""
+    ) -> list[tuple[Sample, str, str]]:
+        """Return the ids, the text, and the error, if the model failed, of a reply to each prompt."""
         if self._author is None:
             samples = sampler.sample([ids for _, ids in asked], self._config.design_tokens)
-            return [(sample, "") for sample in samples]
+            return [(sample, self._tokens.decode(sample.ids, "designer"), "") for sample in samples]
         from spade_envs.models.base import Sampling
 
         sampling = Sampling(self._config.design_tokens, self._temperature, seed=seed)
         replies = self._author.complete([prompt.messages for prompt, _ in asked], sampling)
         encode = self._tokens.tokenizer.encode
-        return [(Sample(encode(reply.text, add_special_tokens=False), None), reply.error) for reply in replies]
+        return [
+            (Sample(encode(reply.text, add_special_tokens=False), None), reply.text, reply.error) for reply in replies
+        ]
 
     def admit(
-        self, asked: Sequence[tuple[DesignPrompt, list[int]]], replies: Sequence[tuple[Sample, str]]
+        self, asked: Sequence[tuple[DesignPrompt, list[int]]], replies: Sequence[tuple[Sample, str, str]]
     ) -> list[Written]:
         """Return what becomes of each reply."""
         from spade_envs.designer.attempt import Attempt
 
         written = []
-        for (prompt, ids), (sample, error) in zip(asked, replies, strict=True):
+        for (prompt, ids), (sample, text, error) in zip(asked, replies, strict=True):
             row = Row("designer", prompt.skill, ids)
             row.sampled(sample.ids, sample.logprobs)
             if not sample.ids:
@@ -74,11 +76,13 @@ class DesignStage:
             if error:
                 written.append(Written(row, Attempt(prompt.skill, "model_error", reason=error, cause="model_error")))
             else:
-                written.append(Written(row, self.designer.admit(self._tokens.decode(sample.ids, "designer"), prompt)))
+                written.append(Written(row, self.designer.admit(text, prompt)))
         return written
 
     def _ask_one(self, design: Design, rng: random.Random) -> tuple[DesignPrompt, list[int]]:
         """Return the prompt, with as much of the document as leaves room for the program; else without exemplars.
+
+        Another model's prompt is as it is: the policy's context does not bound what that model reads.
 
         Raises:
             ValueError: if not even a short document without exemplars leaves room.
@@ -89,7 +93,7 @@ class DesignStage:
             while True:
                 prompt = self.designer.prompt(document, design.skill, rng, exemplars=exemplars)
                 ids = self._tokens.prompt(prompt.messages, "designer")
-                if len(ids) <= room:
+                if self._author is not None or len(ids) <= room:
                     return prompt, ids
                 if len(document.text) < _SHORT:
                     break

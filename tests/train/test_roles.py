@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from doubles import Documents, HashDesigner, ScriptedSampler
 
+from spade_envs.corpus import Document
 from spade_envs.models.base import Completion, Conversation, Message, Sampling
 from spade_envs.play import PlayConfig
 from spade_envs.record import EnvironmentRecord
@@ -153,6 +154,25 @@ def test_another_model_writes_the_programs(sandbox: Sandbox, tokens: ChatTokens)
     assert cycle.written[0].attempt.raw == "program 0 7"
     assert sampler.calls[0] == 2 * 4 * len(cycle.played)  # the policy only plays, plain and hinted
     assert {row.role for row in cycle.rows} == {"agent", "pad"}
+
+
+def test_the_text_of_another_model_is_judged_as_it_came(sandbox: Sandbox) -> None:
+    """Neither the policy's special tokens, nor a thought that its template begins, nor its context touch it."""
+    from tiny import tiny_tokenizer
+
+    tokenizer = tiny_tokenizer("qwen3_5_think_training.jinja")
+    tokens = ChatTokens(tokenizer)
+    assert tokens.decode(tokenizer.encode("x"), "designer") == "<think>\nx"
+
+    class Author(_Author):
+        def complete(self, conversations: Sequence[Conversation], sampling: Sampling) -> list[Completion]:
+            return [Completion(f"x = '<|im_end|>' {index}") for index in range(len(conversations))]
+
+    long = Plan(7, tuple(Design(Document(str(index), "many words " * 2000), "skill") for index in range(2)))
+    rollout = _rollout(sandbox, tokens, author=Author(), trained=frozenset({"agent"}))
+    cycle = rollout.run(long, _talker(tokens))
+    assert [one.attempt.raw for one in cycle.written] == [f"x = '<|im_end|>' {index}" for index in range(6)]
+    assert all(len(one.row.prompt_ids) > 1000 for one in cycle.written)
 
 
 def test_programs_are_sampled_with_the_adapter_off(sandbox: Sandbox, tokens: ChatTokens) -> None:

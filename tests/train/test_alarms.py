@@ -172,6 +172,19 @@ def test_early_stop_needs_patience() -> None:
     assert collapsed(once_well, thresholds, 10) == ""
 
 
+def test_a_run_that_was_stopped_early_and_is_resumed_has_its_patience_anew(tmp_path: Path) -> None:
+    """However often it is killed on its way."""
+    lines = history(20, environment__regret=[0.2] * 2 + [0.01] * 18)
+    (tmp_path / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    stops = []
+    for begin in (0, 4, 7, 9, 12, 15):  # of which 7, 12 and 17 are where it was stopped
+        callback = EarlyStopCallback({"regret": 0.05, "validity": 0.1}, 5)
+        arguments = SimpleNamespace(output_dir=str(tmp_path), process_index=0)
+        callback.on_train_begin(arguments, SimpleNamespace(global_step=begin), None)
+        stops.append(next(line["step"] for line in lines[begin:] if _log(callback, tmp_path, [line]).should_save))
+    assert stops == [7, 7, 12, 12, 17, 17]
+
+
 def test_early_stop_saves_and_stops(tmp_path: Path) -> None:
     callback = EarlyStopCallback({"diversity": 1.3}, 3)
     assert not _log(callback, tmp_path, history(6)).should_training_stop

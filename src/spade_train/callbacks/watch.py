@@ -80,6 +80,21 @@ def collapsed(lines: Sequence[Mapping[str, Any]], thresholds: Mapping[str, float
     return ""
 
 
+def since_last_stop(
+    lines: Sequence[dict[str, Any]], thresholds: Mapping[str, float], patience: int
+) -> list[dict[str, Any]]:
+    """Return the lines after the latest one with which :func:`collapsed` stopped the run, or would have."""
+    low, start = dict.fromkeys(thresholds, 0), 0  # lines in a row that were below
+    for place, line in enumerate(lines):
+        for name, threshold in thresholds.items():
+            metric = STOP_METRICS[name][0]
+            if metric in line:
+                low[name] = low[name] + 1 if float(line[metric]) < threshold else 0
+        if max(low.values(), default=0) >= patience:
+            low, start = dict.fromkeys(thresholds, 0), place + 1
+    return list(lines[start:])
+
+
 class EarlyStopCallback(TrainerCallback):  # type: ignore[misc]
     """Saves and stops when what the run lives on has collapsed. ``reason`` says why."""
 
@@ -89,9 +104,10 @@ class EarlyStopCallback(TrainerCallback):  # type: ignore[misc]
         self.reason = ""
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-        """Go on from the lines that the run has left."""
+        """Go on from the lines that the run has left; where it was stopped for them before, patience begins anew."""
         if args.process_index == 0:
-            self._lines = [line for line in read_metrics(args.output_dir) if line["step"] <= state.global_step]
+            lines = [line for line in read_metrics(args.output_dir) if line["step"] <= state.global_step]
+            self._lines = since_last_stop(lines, self._thresholds, self._patience)
 
     def on_log(self, args: Any, state: Any, control: Any, logs: Mapping[str, Any] | None = None, **_: Any) -> None:
         """Decide on rank 0, for all; collective."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import multiprocessing
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -16,6 +17,7 @@ from typing import Any
 import pytest
 import tinyrun
 import torch
+from launched import ended
 from safetensors.torch import load_file
 from transformers import TrainerCallback
 
@@ -78,34 +80,46 @@ def test_second_interrupt_ends_at_once(tmp_path: Path) -> None:
         signal.signal(signal.SIGINT, before)
 
 
-def _rank(folder: Path, rank: int, port: int) -> None:
-    """One rank of two; only rank 1 gets the signal."""
+def _rank(folder: Path, rank: int, port: int, signalled: bool) -> None:
+    """One rank of two; only rank 1 gets the signal, if any does."""
     place = {"RANK": rank, "LOCAL_RANK": rank, "WORLD_SIZE": 2, "MASTER_ADDR": "localhost", "MASTER_PORT": port}
     os.environ.update({name: str(value) for name, value in place.items()})
     torch.set_num_threads(1)
-    result = _train(folder, *([_Signal(signal.SIGTERM, 1)] if rank == 1 else []))
+    result = _train(folder, *([_Signal(signal.SIGTERM, 1)] if signalled and rank == 1 else []))
     found = {"steps": result.steps, "stopped": result.stopped, "adapter": result.adapter.name}
     (folder / f"rank{rank}.json").write_text(json.dumps(found))
 
 
-def test_a_signal_to_one_rank_stops_all(tmp_path: Path) -> None:
+def _two_ranks(folder: Path, *, signalled: bool) -> list[dict[str, Any]]:
+    """Run both and return what each of them says of its end."""
     with socket.socket() as probe:
         probe.bind(("localhost", 0))
         port = probe.getsockname()[1]
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["tinyrun"])  # the heavy libraries, loaded once
-    both = [context.Process(target=_rank, args=(tmp_path / "run", rank, port)) for rank in range(2)]
-    for process in both:
-        process.start()
-    for process in both:
-        process.join()
-    assert [process.exitcode for process in both] == [0, 0]
+    assert ended(*(context.Process(target=_rank, args=(folder, rank, port, signalled)) for rank in range(2))) == [0, 0]
+    return [json.loads((folder / f"rank{rank}.json").read_text()) for rank in range(2)]
+
+
+def test_a_signal_to_one_rank_stops_all_and_the_run_goes_on_with_any_number(tmp_path: Path) -> None:
+    """Two steps of two ranks, one of one rank, one of two: no document comes twice, none is left out."""
+    folder = tmp_path / "run"
     expected = {"steps": 2, "stopped": "SIGTERM", "adapter": "checkpoint-2"}
-    found = [json.loads((tmp_path / "run" / f"rank{rank}.json").read_text()) for rank in range(2)]
-    assert found == [expected, expected]
-    parts = sorted(path.name for path in (tmp_path / "run" / "transcripts").iterdir())
+    assert _two_ranks(folder, signalled=True) == [expected, expected]
+    parts = sorted(path.name for path in (folder / "transcripts").iterdir())
     assert parts == [f"step-00000{step}-rank-{rank}.parquet" for step in (1, 2) for rank in (0, 1)]
-    assert set(read_parts(tmp_path / "run")["rank"].to_pylist()) == {0, 1}
+    assert set(read_parts(folder)["rank"].to_pylist()) == {0, 1}
+    alone = _train(folder, _Signal(signal.SIGTERM, 2))
+    assert (alone.steps, alone.interrupted) == (3, True)
+    expected = {"steps": 4, "stopped": "", "adapter": "adapter"}
+    assert _two_ranks(folder, signalled=False) == [expected, expected]
+    designs = [row for row in read_parts(folder).to_pylist() if row["type"] == "design"]
+    asked = dict.fromkeys((row["step"], row["rank"], *re.findall(r"document (\d+)", row["prompt"])) for row in designs)
+    assert list(asked) == [
+        *((1, 0, "0"), (1, 1, "1"), (2, 0, "2"), (2, 1, "3")),
+        *((3, 0, "4"), (4, 0, "5"), (4, 1, "6")),
+    ]
+    assert [line["step"] for line in read_metrics(folder)] == [1, 2, 3, 4]
 
 
 def test_command_exits_with_the_status_that_means_resume(tmp_path: Path) -> None:

@@ -24,6 +24,7 @@ from spade_envs.models import load_model
 from spade_envs.models.base import ModelError, Sampling
 from spade_envs.models.openai import OpenAIModel
 from spade_train.serving.batcher import Batcher
+from spade_train.serving.cli import listen
 from spade_train.serving.dialogue import BadRequest, as_text, read_messages, read_reply
 from spade_train.serving.process import served_model
 from spade_train.serving.server import make_app
@@ -70,6 +71,27 @@ def test_requests_that_wait_share_batches_and_keep_their_replies(served: _Served
     assert max(served.batcher.batches) > 1
     alone = OpenAIModel("nano", base_url=served.url, concurrency=1).complete(asked, sampling)
     assert [reply.text for reply in alone] == [reply.text for reply in together]
+
+
+def test_prompts_that_are_too_long_for_the_embedded_model_say_which_are_not(model: OpenAIModel) -> None:
+    (reply,) = model.complete([[{"role": "user", "content": "word " * 400}]], Sampling(max_tokens=8))
+    assert "the model's context 256" in reply.error
+    assert "--prompts nano" in reply.error
+    assert "Error" not in reply.error
+
+
+def test_a_port_that_is_taken_is_told_with_the_way_out() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        with pytest.raises(
+            ValueError, match=rf"cannot listen on port {port} of 127.0.0.1: another program.*--port"
+        ) as e:
+            listen("127.0.0.1", port)
+        assert "Errno" not in str(e.value)
+    listen("127.0.0.1", 0).close()
+    for host in ("192.0.2.1", "nowhere.invalid"):
+        with pytest.raises(ValueError, match="--host must be an address of this machine"):
+            listen(host, 0)
 
 
 def test_what_is_wrong_with_a_request_is_said(served: _Served) -> None:

@@ -112,7 +112,24 @@ def test_what_is_missing_is_told_with_its_remedy(
     assert not report.ok
     assert detail in check.detail
     assert f"missing  {name}: " in "\n".join(lines(report))
-    assert check.remedy
+    assert check.remedy or "expected" in check.detail or "it has" in check.detail
+
+
+def test_an_error_that_names_its_remedy_is_said_once(tmp_path: Path) -> None:
+    said = "\n".join(lines(_dry(tmp_path, corpus="nosuch.jsonl", prompts="nosuch")))
+    assert "missing  prompts: no prompt set 'nosuch': expected one of" in said
+    said = "\n".join(lines(_dry(tmp_path, corpus="nosuch.jsonl")))
+    assert "missing  corpus: nosuch.jsonl does not exist; expected a JSONL or Parquet file" in said
+    for words in ("builtin:nano", "Parquet"):
+        assert said[said.index("missing  corpus") :].count(words) == 1
+    assert "→" not in said[said.index("missing  corpus") : said.index("sandbox:")]
+
+
+def test_a_policy_with_the_prefix_of_other_commands_is_told(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"OWNER/NAME.*did you mean some/model\?"):
+        _dry(tmp_path, model="hf:some/model")
+    with pytest.raises(ConfigError, match="an endpoint cannot be trained"):
+        _dry(tmp_path, model="openai:gpt")
 
 
 def test_a_model_folder_must_be_whole(tmp_path: Path) -> None:

@@ -51,6 +51,16 @@ def fail(message: str, *, code: int = 2) -> NoReturn:
     sys.exit(code)
 
 
+def plainly(error: Exception) -> str:
+    """Return what an error says to a person: without its type, number and quotes."""
+    if isinstance(error, KeyError) and error.args:
+        return str(error.args[0])
+    if isinstance(error, OSError) and error.strerror:  # else "[Errno 2] No such file or directory: 'x'"
+        names = [str(name) for name in (error.filename, error.filename2) if name is not None]
+        return ": ".join([" → ".join(names), error.strerror]) if names else error.strerror
+    return str(error) or type(error).__name__
+
+
 def print_json(value: Any) -> None:
     """Print one JSON document on standard output, unwrapped and uncoloured, whatever its encoding can say."""
     sys.stdout.write(_json(value) + "\n")

@@ -10,6 +10,15 @@ from spade_envs.models.base import Conversation, Message, ModelError, ToolSchema
 from spade_envs.source_text.thoughts import opened_thought
 
 _TAIL = 16  # tokens at the end of a prompt in which a tag fits
+_TINY_CONTEXT = 1024  # below it no prompt set fits but that of the embedded model
+
+
+def too_long(tokens: int, context: int) -> str:
+    """Say that a prompt of ``tokens`` does not fit into ``context``, and what would."""
+    advice = "so small a one needs the embedded model's prompt set, --prompts nano"
+    if context >= _TINY_CONTEXT:
+        advice = "take a model with a longer one, or shorter prompts (--prompts small)"
+    return f"the prompt has {tokens} tokens, the model's context {context}: {advice}"
 
 
 def takes_tools(tokenizer: Any) -> bool:

@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from spade_envs.models.base import Completion, Conversation, ModelError, Sampling, ToolSchemas
-from spade_envs.models.chat_template import begun, render, takes_tools
+from spade_envs.models.batch_generation import generate_rows
+from spade_envs.models.chat_template import begun, render, takes_tools, too_long
 from spade_envs.models.pretrained import from_pretrained
 
 if TYPE_CHECKING:
@@ -160,7 +161,7 @@ class TransformersModel:
         waiting = []
         for index, prompt in enumerate(prompts):
             if len(prompt) >= self._context:
-                reason = f"the prompt has {len(prompt)} tokens, the model's context {self._context}"
+                reason = too_long(len(prompt), self._context)
                 completions[index] = Completion("", len(prompt), 0, "error", reason)
             else:
                 waiting.append(index)
@@ -217,30 +218,20 @@ class TransformersModel:
         new_tokens = min(sampling.max_tokens, self._context - width)
         rows = [[self._pad_id] * (width - len(prompts[index])) + prompts[index] for index in chunk]
         mask = [[0] * (width - len(prompts[index])) + [1] * len(prompts[index]) for index in chunk]
-        device = self._model.device
-        processors = transformers.LogitsProcessorList()
+        processor = None
         if sampling.temperature > 0:
             drawn = [keys[index] if keys else (sampling.seed, index) for index in chunk]
             uniforms = np.stack([_uniforms(seed, place, new_tokens) for seed, place in drawn])
-            processors.append(_InverseTransform(torch.from_numpy(uniforms).to(device), width, sampling))
-        settings = transformers.GenerationConfig(
-            max_new_tokens=new_tokens,
-            do_sample=False,
-            num_beams=1,
-            eos_token_id=self._end_ids,
-            pad_token_id=self._pad_id,
-            use_cache=True,
-        )
-        with torch.inference_mode(), _quiet(transformers), _generation_settings(self._model, settings):
-            output = self._model.generate(
-                input_ids=torch.tensor(rows, device=device),
-                attention_mask=torch.tensor(mask, device=device),
-                generation_config=settings,
-                logits_processor=processors,
-            )
+            numbers = torch.from_numpy(uniforms).to(self._model.device)
+
+            def processor(places: torch.Tensor) -> _InverseTransform:
+                return _InverseTransform(numbers[places], width, sampling)
+
+        with _quiet(transformers):
+            written = generate_rows(self._model, rows, mask, new_tokens, self._end_ids, self._pad_id, processor)
         ends = set(self._end_ids)
         completions = []
-        for index, ids in zip(chunk, output[:, width:].tolist()):
+        for index, ids in zip(chunk, written):
             stop = next((position for position, token in enumerate(ids) if token in ends), None)
             text = self._tokenizer.decode(ids[:stop], skip_special_tokens=True, clean_up_tokenization_spaces=False)
             used = len(ids) if stop is None else stop + 1
@@ -287,24 +278,6 @@ def _one_thread() -> Iterator[None]:
         yield
     finally:
         torch.set_num_threads(threads)
-
-
-@contextlib.contextmanager
-def _generation_settings(model: Any, settings: Any) -> Iterator[None]:
-    """Put ``settings`` in the place of the model's own for one call, and in that of a model that PEFT wraps.
-
-    ``generate`` fills gaps from the model's own settings (repetition penalty, suppressed tokens, …), but sampling is
-    the caller's alone.
-    """
-    models = [model, model.get_base_model()] if hasattr(model, "get_base_model") else [model]
-    own = [one.generation_config for one in models]
-    try:
-        for one in models:
-            one.generation_config = settings
-        yield
-    finally:
-        for one, before in zip(models, own):
-            one.generation_config = before
 
 
 def _uniforms(seed: int, index: int, steps: int) -> np.ndarray[tuple[int], np.dtype[np.float32]]:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from spade_envs.models.base import Completion, Conversation, ModelError, Sampling, ToolSchemas
-from spade_envs.models.chat_template import begun, render, takes_tools
+from spade_envs.models.chat_template import begun, render, takes_tools, too_long
 from spade_envs.models.pretrained import check_obtainable
 
 
@@ -116,10 +116,8 @@ class VLLMModel:
         prompts = [render(self._tokenizer, self._name, *pair) for pair in zip(conversations, offered, strict=True)]
         fitting = [index for index, prompt in enumerate(prompts) if len(prompt) < self._context]
         completions = [
-            Completion("", len(prompt), 0, "error",
-                       f"the prompt has {len(prompt)} tokens, the model's context {self._context}")
-            for prompt in prompts
-        ]  # fmt: skip
+            Completion("", len(prompt), 0, "error", too_long(len(prompt), self._context)) for prompt in prompts
+        ]
         outputs = self._engine.generate(
             [{"prompt_token_ids": prompts[index]} for index in fitting],
             sampling_params=[self._parameters(sampling, index, len(prompts[index])) for index in fitting],

@@ -32,7 +32,10 @@ def listen(port: int) -> socket.socket:
         found.listen(128)  # who comes before the server is up waits
     except OSError as error:
         found.close()
-        raise PortInUse(f"cannot listen on port {port} of {LOOPBACK}: {error.strerror}; leave --port out") from error
+        raise PortInUse(
+            f"cannot listen on port {port} of {LOOPBACK}: {error.strerror}; name another --port, or leave it out for a "
+            f"free one"
+        ) from error
     return found
 
 

@@ -66,7 +66,7 @@ def _check_smollm2() -> tuple[Check, Path | None]:
     try:
         folder = smollm2_folder()
     except ModelError as error:
-        return Check("model", False, "smollm2 is not installed", str(error)), None
+        return Check("model", False, str(error)), None  # it says how to install it
     return Check("model", True, str(folder)), folder
 
 

@@ -56,7 +56,7 @@ def check_prompts(config: SpadeConfig) -> tuple[Check, PromptSet | None]:
     try:
         prompts = load_prompts(config)
     except (PromptSetError, ConfigError) as error:
-        return Check("prompts", False, str(error), "nano, small, games, tool_use, or a folder with such files"), None
+        return Check("prompts", False, str(error)), None
     return Check("prompts", True, f"{prompts.name}, skills: {', '.join(prompts.skills)}"), prompts
 
 
@@ -76,8 +76,7 @@ def designer_prompt(config: SpadeConfig, prompts: PromptSet) -> tuple[Check, lis
         curriculum = SelfPlayCurriculum(corpus, prompts.skills, CurriculumConfig(documents=1, seed=config.seed))
         (design,) = curriculum.plan(0, 0, 1, []).designs
     except (CorpusError, OSError, ValueError) as error:
-        remedy = "JSONL with `text`, Parquet, a folder of texts, hf:owner/name, or builtin:nano"
-        return Check("corpus", False, str(error), remedy), None
+        return Check("corpus", False, str(error)), None  # it says what was expected
     try:
         with (
             tempfile.TemporaryDirectory(prefix="spade-dry-", ignore_cleanup_errors=True) as scratch,
@@ -86,7 +85,7 @@ def designer_prompt(config: SpadeConfig, prompts: PromptSet) -> tuple[Check, lis
         ):
             asked = Designer(prompts, memory, sandbox).prompt(design.document, design.skill, random.Random(config.seed))
     except (PromptSetError, StoreError) as error:
-        return Check("corpus", False, str(error), "the memory or the prompt set is at fault"), None
+        return Check("first prompt", False, str(error), "the memory or the prompt set is at fault"), None
     return Check("corpus", True, f"{config.corpus}, first document {design.document.id}"), asked.messages
 
 

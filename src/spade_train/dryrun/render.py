@@ -50,7 +50,8 @@ def lines(report: DryRun, *, everything: bool = False) -> Iterator[str]:
             yield from (f"  {line}" for line in [f"[{message['role']}]", *_cut(str(message["content"]), everything)])
     yield ""
     for check in report.checks:
-        yield f"{'ok     ' if check.ok else 'missing'}  {check.name}: {check.detail}"
+        detail = check.detail.removeprefix(f"{check.name} ")  # an error that names its subject too
+        yield f"{'ok     ' if check.ok else 'missing'}  {check.name}: {detail}"
         if not check.ok and check.remedy:
             yield f"         → {check.remedy}"
 

@@ -8,7 +8,7 @@ import sys
 
 import typer
 
-from spade_envs.cli.console import fail
+from spade_envs.cli.console import fail, plainly
 from spade_envs.models.base import ModelError
 from spade_train.serving.cli import serve
 
@@ -29,4 +29,4 @@ if __name__ == "__main__":
     try:
         app()
     except (ModelError, ValueError, OSError) as error:
-        fail(str(error))
+        fail(plainly(error))

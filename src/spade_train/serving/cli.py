@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import socket
 import sys
@@ -46,10 +47,28 @@ def serve(
         if kind != "hf":
             raise ValueError(f"vLLM serves hf:…, got {model!r}")
         check_obtainable(rest)
+        listen(host, port).close()  # vLLM would say that the port is taken when it has loaded the model
         command = vllm_command(rest, served, host, port, adapter=str(adapter) if adapter else None, dtype=dtype)
         err.print(shown(" ".join(command)))
         os.execv(command[0], command)
     _serve(model, adapter, served, host, port, batch, max_tokens, device, dtype)
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """Return a socket that listens.
+
+    Raises:
+        ValueError: if it cannot; the message says what to do.
+    """
+    try:
+        return socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
+    except OSError as error:
+        advice = {
+            errno.EADDRINUSE: "another program listens there: name another --port, or 0 for a free one",
+            errno.EACCES: "ports below 1024 are the system's: name a higher --port",
+        }.get(error.errno or 0, "--host must be an address of this machine, such as 127.0.0.1 or 0.0.0.0")
+        said = "" if error.errno == errno.EADDRINUSE else f" ({error.strerror})"
+        raise ValueError(f"cannot listen on port {port} of {host}{said}: {advice}") from error
 
 
 def _serve(
@@ -65,7 +84,7 @@ def _serve(
         raise ValueError(f"serving needs starlette and uvicorn ({error}): pip install 'spade-envs[serve]'") from error
     from spade_envs.models import load_model
 
-    listening = socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
+    listening = listen(host, port)
     loaded = load_model(model, adapter=str(adapter) if adapter else None, device=device, dtype=dtype, batch_size=batch)
     batcher = Batcher(loaded, batch)  # type: ignore[arg-type]  # nano, smollm2 and hf: are TransformersModels
     app = make_app(loaded, batcher, [name], max_tokens)  # type: ignore[arg-type]

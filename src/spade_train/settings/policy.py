@@ -42,6 +42,12 @@ class PolicySettings:
     def check_policy(self) -> None:
         """Raise ConfigError if a setting is wrong."""
         at_least(self, 1, ["lora_r", "lora_alpha"])
+        kind, _, rest = self.model.partition(":")
+        if kind in ("hf", "vllm", "openai"):
+            raise ConfigError(
+                f"model: the policy is a directory, OWNER/NAME on the Hub, nano or smollm2, got {self.model!r}"
+                + ("; an endpoint cannot be trained" if kind == "openai" else f"; did you mean {rest}?")
+            )
         names = ("designer_thinking", "hint_thinking", "agent_thinking")
         for name in names:  # YAML reads on and off as booleans
             if isinstance(value := getattr(self, name), bool):

@@ -16,14 +16,17 @@ def _overrides(pairs: list[str]) -> dict[str, Any]:
     """Read ``name=value`` pairs; values are YAML, so numbers, booleans and null come as such.
 
     Raises:
-        ValueError: if a pair has no ``=``.
+        ValueError: if a pair has no ``=``, or its value is no YAML.
     """
     values: dict[str, Any] = {}
     for pair in pairs:
         name, equals, value = pair.partition("=")
         if not equals:
             raise ValueError(f"--set takes name=value, got {pair!r}")
-        values[name] = yaml.safe_load(value)
+        try:
+            values[name] = yaml.safe_load(value)
+        except yaml.YAMLError as error:
+            raise ValueError(f"--set {name}: {value!r} is no YAML; quote it, as in --set '{name}=\"…\"'") from error
     return values
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from cli_programs import spade
+from cli_programs import SUM, spade
 
 from spade_envs.memory import Memory
+from spade_envs.record import EnvironmentRecord
 
 RUN = ["calibrate", "--plays", "4", "--model", "nano"]
 
@@ -37,6 +38,9 @@ def test_plays_are_stored_and_a_run_is_not_repeated_by_accident(memory: Path, tm
     code, text, _ = _run(memory, *RUN, "--resume", "--json")
     assert code == 0
     assert json.loads(text)["environments"] == 0
+    code, text, error = _run(memory, *RUN, "--resume")
+    assert (code, error) == (0, "")
+    assert text == "nothing is left to play: 1 environments were done before; `spade stats` has the figures\n"
     with Memory.open(memory) as store:
         assert store.records()[0].statistics.plain_plays == 4 + plays[0]
 
@@ -53,6 +57,22 @@ def test_a_table_for_people(memory: Path) -> None:
     code, text, _ = _run(memory, "calibrate", "--agent", "solution", "--plays", "4")
     assert code == 0
     assert "1.00 (0.51 to 1.00)" in text
+
+
+def test_what_was_done_before_stands_before_the_figures(memory: Path) -> None:
+    assert _run(memory, *RUN)[0] == 0
+    with Memory.open(memory) as store:
+        store.add(EnvironmentRecord.create(SUM.replace("SumEnv", "OtherEnv").replace("sum of", "sum:"), "OtherEnv"))
+    code, text, _ = _run(memory, *RUN, "--resume")
+    assert code == 0
+    assert "now: 1 environments · " in text
+
+
+def test_an_unknown_player_is_told_with_all_there_are(memory: Path) -> None:
+    for name in ("nobody", "human"):
+        code, _, error = _run(memory, "calibrate", "--agent", name)
+        assert code == 2
+        assert f"unknown model {name!r}; expected random, know-nothing, solution, nano, smollm2, hf:" in error
 
 
 def test_nothing_to_play_is_said(memory: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -108,6 +109,28 @@ def test_an_unknown_agent_is_named_with_all_there_are(program: Path, tmp_path: P
     assert done.returncode == 2
     assert "'nobody'" in done.stderr
     assert "solution" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("generate", "--copy-prompts", "/proc/here"), "/proc/here: No such file or directory"),
+        (("play", "FILE", "--agent", "a/b"), "did you mean hf:a/b?"),
+        (("show", "nothing", "--memory", "MEMORY"), "no record 'nothing' in MEMORY"),
+        (("train", "--config", "FILE", "--set", "corpus=["), "--set corpus: '[' is no YAML"),
+        (("eval", "--model", "nano", "--suite", "nothing"), "no suite 'nothing'. Expected one of"),
+    ],
+)
+def test_an_error_is_one_plain_line(
+    arguments: tuple[str, ...], said: str, program: Path, memory: Path, tmp_path: Path
+) -> None:
+    places = {"FILE": str(program), "MEMORY": str(memory)}
+    done = spade(*(places.get(word, word) for word in arguments), home=tmp_path)
+    assert done.returncode == 2
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("error: ")
+    assert said.replace("MEMORY", str(memory)) in line
+    assert not re.search(r"\w+(Error|Exception|Record)\b|Errno", line)
 
 
 def test_placeholders_survive_in_help(tmp_path: Path) -> None:

@@ -281,6 +281,11 @@ def test_unknown_model_names(spec: str) -> None:
         load_model(spec)
 
 
+def test_a_hub_id_without_its_kind_is_told_with_it() -> None:
+    with pytest.raises(ModelError, match=r"did you mean hf:some/model\?"):
+        load_model("some/model")
+
+
 def test_a_base_url_goes_with_endpoints_only() -> None:
     with pytest.raises(ModelError, match="did you mean openai:nano"):
         load_model("nano", base_url="http://localhost/v1")

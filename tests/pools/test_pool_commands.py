@@ -46,10 +46,8 @@ def test_replies_go_in_and_out_and_in(replies: Path, tmp_path: Path) -> None:
     assert any(line.split()[:2] == ["no_code", "1"] for line in done.stdout.splitlines())
     assert "1 admitted, 2 refused" in done.stdout
     assert len(log.read_text().splitlines()) == 3
-    again = spade("import", replies, "--memory", memory, "--licence", "Apache-2.0", home=tmp_path)
-    assert again.returncode == 2
-    assert "--resume" in again.stderr
-    again = spade("import", replies, "--memory", memory, "--resume", "--json", home=tmp_path)
+    again = spade("import", replies, "--memory", memory, "--json", home=tmp_path)
+    assert again.returncode == 1, again.stderr
     facts = json.loads(again.stdout)
     assert (facts["admitted"], facts["refused"], facts["present"], facts["duplicate"]) == (0, 2, 1, 0)
     out = spade("export", tmp_path / "out", "--memory", memory, "--json", home=tmp_path)
@@ -61,6 +59,21 @@ def test_replies_go_in_and_out_and_in(replies: Path, tmp_path: Path) -> None:
     assert held(tmp_path / "m2") == held(memory)
     second = spade("import", tmp_path / "out", "--memory", memory, "--json", home=tmp_path)
     assert json.loads(second.stdout)["duplicates"][0]["id"] == held(memory)[0].record.id
+
+
+def test_a_corrected_program_is_taken_by_importing_again(tmp_path: Path) -> None:
+    pool, memory, log = tmp_path / "pool", tmp_path / "m", tmp_path / "own.jsonl"
+    pool.mkdir()
+    (pool / "one.py").write_text(FREE)
+    assert "1 refused" in spade("import", pool, "--memory", memory, home=tmp_path).stdout
+    (pool / "one.py").write_text(program(3))
+    done = spade("import", pool, "--memory", memory, home=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "1 admitted, 0 refused" in done.stdout
+    assert spade("import", pool, "--memory", memory, "--log", log, home=tmp_path).returncode == 0
+    named = spade("import", pool, "--memory", memory, "--log", log, home=tmp_path)  # the user's file is not added to
+    assert named.returncode == 2
+    assert f"{log} is there already: go on with it by --resume, or name another file" in named.stderr
 
 
 def test_programs_in_the_published_manner_go_in_and_out_and_in(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from importlib.metadata import entry_points
 import typer
 
 from spade_envs.cli import browse, calibrate, doctor, generate, play, pools, stats, validate, view
-from spade_envs.cli.console import fail
+from spade_envs.cli.console import fail, plainly
 
 _traceback = False
 
@@ -85,8 +85,7 @@ def run() -> None:
         ours = type(error).__module__.split(".")[0] in ("spade_envs", "spade_train")
         if _traceback or not (ours or isinstance(error, (OSError, ValueError, LookupError))):
             raise
-        message = error.args[0] if isinstance(error, KeyError) and error.args else error
-        fail(str(message) or type(error).__name__)
+        fail(plainly(error))
 
 
 if __name__ == "__main__":

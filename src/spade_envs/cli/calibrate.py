@@ -120,7 +120,7 @@ def calibrate(
         typer.Option(
             "--model",
             "--agent",
-            help="Who plays: nano, hf:…, vllm:…, openai:…; random, know-nothing, solution (not stored).",
+            help="Who plays: nano, smollm2, hf:…, vllm:…, openai:…; random, know-nothing, solution (not stored).",
         ),
     ] = "nano",
     plays: Annotated[int, typer.Option(min=1, help="Most plays without the hint, and with it.")] = 16,
@@ -161,7 +161,7 @@ def calibrate(
     from spade_envs.calibration import CalibrationConfig
     from spade_envs.cluster import calibrate_on_cluster
     from spade_envs.memory import Memory
-    from spade_envs.models import load_model
+    from spade_envs.models import check_spec, load_model
     from spade_envs.models.base import Sampling
     from spade_envs.players import PLAYER_NAMES, scripted_player
     from spade_envs.sandbox import Sandbox
@@ -171,10 +171,8 @@ def calibrate(
     if ray and transcripts:
         raise ValueError("--transcripts needs the episodes here; leave out --ray or --transcripts")
     scripted = agent in PLAYER_NAMES
-    if agent == "human" or (not scripted and agent != "nano" and ":" not in agent):
-        raise ValueError(
-            f"no player {agent!r}: expected nano, hf:…, vllm:…, openai:…, random, know-nothing or solution"
-        )
+    if agent == "human" or not scripted:
+        check_spec(agent, others=[name for name in PLAYER_NAMES if name != "human"])
     config = CalibrationConfig(plays=plays, precision=precision, confidence=confidence, hinted=not no_hint, seed=seed,
                                width=width)  # fmt: skip
     run = run or f"calibrate/{agent}/{seed}"
@@ -192,6 +190,9 @@ def calibrate(
             _check_run(run, resume, next_chunk, state, settings)
             done = store.played(run) | set(state.get("failed", ()))
             records = [record for record in records if record.id not in done]
+            if not records:
+                _print([], as_json, before=len(done))
+                return
             if done:
                 err.print(f"{len(done)} environments are done already, {len(records)} are left")
         log = stack.enter_context(transcripts.open("a", encoding="utf-8")) if transcripts else None
@@ -273,9 +274,12 @@ def _print(results: Sequence[Calibration], as_json: bool, before: int) -> None:
     if results:
         _print_results(results)
     rate, regret, share = facts["mean_win_rate"], facts["mean_regret"], facts["learnable_share"]
-    words = [f"{before} environments done before (spade stats has all), now:"] if before else []
-    words += [f"{facts['environments']} environments", f"{facts['episodes']} episodes", f"{facts['tokens']} tokens"]
+    words = [f"{facts['environments']} environments", f"{facts['episodes']} episodes", f"{facts['tokens']} tokens"]
     words += [f"mean win rate {rate:.2f}", f"learnable share {share:.2f}"] if rate is not None else []
     words += [f"mean regret {regret:+.2f}"] if regret is not None else []
     words += [f"{facts['model_errors']} episodes without an answer"] if facts["model_errors"] else []
-    out.print(" · ".join(words))
+    if before and not results:
+        out.print(f"nothing is left to play: {before} environments were done before; `spade stats` has the figures")
+        return
+    earlier = f"{before} environments done before (`spade stats` has all); now: " if before else ""
+    out.print(earlier + " · ".join(words))

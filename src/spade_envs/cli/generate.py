@@ -72,7 +72,7 @@ def generate(
         ),
     ] = None,
     model: Annotated[
-        str, typer.Option(help="nano, hf:FOLDER_OR_HUB_ID, vllm:…, openai:MODEL (key from OPENAI_API_KEY).")
+        str, typer.Option(help="nano, smollm2, hf:FOLDER_OR_HUB_ID, vllm:…, openai:MODEL (key from OPENAI_API_KEY).")
     ] = "nano",
     count: Annotated[int, typer.Option("-n", "--count", min=1, help="Environments to have in the end.")] = 100,
     memory: MemoryOption = None,

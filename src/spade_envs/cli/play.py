@@ -87,7 +87,9 @@ def play(
     target: Annotated[str, typer.Argument(help="An environment of the memory (id), or a program (FILE.py).")],
     agent: Annotated[
         str,
-        typer.Option("--agent", "-a", help="human, random, know-nothing, solution; nano, hf:…, vllm:…, openai:…"),
+        typer.Option(
+            "--agent", "-a", help="human, random, know-nothing, solution; nano, smollm2, hf:…, vllm:…, openai:…"
+        ),
     ] = "human",
     hint: Annotated[bool, typer.Option("--hint", help="Show the hint in the first observation.")] = False,
     seed: Annotated[int, typer.Option("--seed", help="Seed of the episode and of sampling.")] = 0,
@@ -109,6 +111,7 @@ def play(
     Example: `spade play my_env.py --agent solution --json`
     """
     from spade_envs.designer.prompts import PromptSet
+    from spade_envs.models import check_spec
     from spade_envs.models.base import Sampling
     from spade_envs.play import PlayConfig, PlayTask, StopReason, play_episodes
     from spade_envs.players import PLAYER_NAMES, scripted_player
@@ -116,8 +119,8 @@ def play(
 
     label, source, modules, stored_hint, max_turns = _find(target, memory)
     scripted = agent in PLAYER_NAMES
-    if not scripted and agent != "nano" and ":" not in agent:
-        raise ValueError(f"no agent {agent!r}: expected {', '.join(PLAYER_NAMES)}, nano, hf:…, vllm:… or openai:…")
+    if not scripted:
+        check_spec(agent, others=PLAYER_NAMES)
     config, sampling = PlayConfig(), Sampling(temperature=temperature, seed=seed)
     if not scripted:
         chosen = PromptSet.load(prompts or ("nano" if agent == "nano" else "games"))

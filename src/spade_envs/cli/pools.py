@@ -34,7 +34,7 @@ GeneratorOption = Annotated[
     str, typer.Option(help="Model that wrote those for which none is given. Default: import:POOL.")
 ]
 ResumeOption = Annotated[
-    bool, typer.Option("--resume", help="Go on with an import that was interrupted; nothing is run twice.")
+    bool, typer.Option("--resume", help="Go on with the reports of --log FILE, as with those in the memory anyway.")
 ]
 LogOption = Annotated[
     Path | None, typer.Option(help="JSON lines, a report for each program. Default: import-POOL.jsonl in the memory.")
@@ -73,6 +73,7 @@ def import_pool(
 ) -> None:
     """Import a pool: every program is checked against its SHA-256 and validated in the sandbox.
 
+    Import it again after an interruption, or when programs were corrected: what has not changed is not run again.
     Exit code 1 if any is refused. Programs that are there already are said, with the id that they repeat.
 
     Example: `spade import SPADE-Environments-ToolUse/ --memory m --jobs 4 --licence Apache-2.0`
@@ -98,6 +99,7 @@ def import_pool(
             pool = dataclasses.replace(open_pool(place), origin=source + (f"@{revision}" if revision else ""))
         else:
             pool = open_pool(source)
+        resume = resume or log is None
         log = log or folder / f"import-{pool.name}.jsonl"
         store = stack.enter_context(Memory.open(folder))
         reports = stack.enter_context(ReportLog(log, configuration_key(config, modules), resume=resume))

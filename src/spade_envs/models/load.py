@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from spade_envs.models.base import ChatModel, ModelError
@@ -11,17 +12,23 @@ if TYPE_CHECKING:
     from spade_envs.models.usage import Prices
 
 
-def check_spec(spec: str) -> None:
+def check_spec(spec: str, *, others: Sequence[str] = ()) -> None:
     """Check that ``spec`` has the form of a model's name, without looking for the model.
+
+    Args:
+        spec: the name.
+        others: what is told besides models, such as players that are none.
 
     Raises:
         ModelError: otherwise; the message says which forms there are.
     """
     kind, _, rest = spec.partition(":")
     if spec not in ("nano", "smollm2") and not (kind in ("hf", "vllm", "openai") and rest):
+        told = "".join(f"{name}, " for name in others)
+        meant = f"; did you mean hf:{spec}?" if "/" in spec and ":" not in spec else ""
         raise ModelError(
-            f"unknown model {spec!r}; expected nano, smollm2, hf:<directory or hub id>, vllm:<directory or hub id>, or "
-            f"openai:<model> with a base URL"
+            f"unknown model {spec!r}; expected {told}nano, smollm2, hf:<directory or hub id>, "
+            f"vllm:<directory or hub id>, or openai:<model> with a base URL{meant}"
         )
 
 

@@ -55,7 +55,7 @@ def check_suite(name: str) -> None:
     near = difflib.get_close_matches(name, (*QUESTIONS, *EXTERNAL), 2)
     raise EvaluationError(
         f"no suite {name!r}"
-        + (f"; did you mean {' or '.join(near)}?" if near else "")
+        + (f"; did you mean {' or '.join(near)}?" if near else ".")
         + f" Expected one of {', '.join((*QUESTIONS, *EXTERNAL))}, memory:DIR, pool:PATH or gymnasium:ID"
     )
 

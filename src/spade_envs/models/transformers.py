@@ -18,7 +18,7 @@ import numpy as np
 
 from spade_envs.models.base import Completion, Conversation, ModelError, Sampling, ToolSchemas
 from spade_envs.models.batch_generation import generate_rows
-from spade_envs.models.chat_template import begun, render, takes_tools
+from spade_envs.models.chat_template import begun, render, takes_tools, too_long
 from spade_envs.models.pretrained import from_pretrained
 
 if TYPE_CHECKING:
@@ -161,7 +161,7 @@ class TransformersModel:
         waiting = []
         for index, prompt in enumerate(prompts):
             if len(prompt) >= self._context:
-                reason = f"the prompt has {len(prompt)} tokens, the model's context {self._context}"
+                reason = too_long(len(prompt), self._context)
                 completions[index] = Completion("", len(prompt), 0, "error", reason)
             else:
                 waiting.append(index)

@@ -193,6 +193,76 @@ def test_fault_in_a_sound_program_is_refused(fault: str, program: str, sandbox: 
     assert {finding.probe for finding in report.refusals} & set(probes.split(",")), report.findings
 
 
+LOTTERIES = {
+    "once": """
+    def reset(self, seed=None):
+        super().reset(seed)
+        self.right = " ".join(self.rng.sample(["boto3", "curses", "numpy", "pandas", "plotly", "requests"], 5))
+        return "What is the name of this library? Give the names as \\\\boxed{first second third fourth fifth}.", {}
+
+    def step(self, action):
+        self.turn += 1
+        if self.answer(action).strip() == self.right:
+            return "That is the library.", 1.0, True, False, {}
+        return "That is not the library.", 0.0, False, self.turn >= self.max_turns, {}
+
+    def solution(self):
+        return [self.right]
+""",
+    "by rounds": """
+    def reset(self, seed=None):
+        super().reset(seed)
+        self.rounds = [str(self.rng.randint(100, 999)) for _ in range(3)]
+        return "What is the number? Answer with a number.", {}
+
+    def step(self, action):
+        self.turn += 1
+        if self.answer(action).strip() != self.rounds[0]:
+            return "That is not right. What is the number?", 0.0, False, self.turn >= self.max_turns, {}
+        del self.rounds[0]
+        return "Right. What is the next number?", float(not self.rounds), not self.rounds, False, {}
+
+    def solution(self):
+        return list(self.rounds)
+""",
+}
+
+
+@pytest.mark.parametrize("name", LOTTERIES)
+def test_an_answer_that_nothing_tells_is_a_lottery(name: str, sandbox: Sandbox) -> None:
+    """Texts of which the tried words are a part, and rounds that only right answers open, are no information."""
+    report = validate(f"class LotteryEnv(TextEnv):{LOTTERIES[name]}", sandbox=sandbox)
+    (found,) = [finding for finding in report.findings if finding.probe == "secrets"]
+    assert found.severity.value == "refuse"
+    assert "want different answers" in found.reason
+
+
+def test_an_answer_of_several_words_that_is_all_that_differs_is_a_leak(sandbox: Sandbox) -> None:
+    body = """
+    def reset(self, seed=None):
+        super().reset(seed)
+        self.right = " ".join(self.rng.sample(["copper", "silver", "amber", "quartz", "marble", "basalt"], 4))
+        return f"Decode the text {self.right} and give the original text as \\\\boxed{{}}.", {}
+
+    def step(self, action):
+        self.turn += 1
+        right = self.answer(action).strip() == self.right
+        return "Decoded." if right else "No.", float(right), right, self.turn >= self.max_turns, {}
+
+    def solution(self):
+        return [self.right]
+"""
+    report = validate(f"class DecodeEnv(TextEnv):{body}", sandbox=sandbox)
+    (found,) = report.refusals
+    assert found.probe == "leak"
+    assert "nothing else differs between seeds" in found.reason
+    # Where the text says what to do with the words, it is data.
+    sound = body.replace("Decode the text {self.right} and", "Say {self.right} from the end to the beginning, and")
+    sound = sound.replace("== self.right", '== " ".join(reversed(self.right.split()))')
+    sound = sound.replace("return [self.right]", 'return [" ".join(reversed(self.right.split()))]')
+    assert not validate(f"class DecodeEnv(TextEnv):{sound}", sandbox=sandbox).refusals
+
+
 def test_fields_of_other_code_may_be_shown(sandbox: Sandbox) -> None:
     source = (SOUND / "arithmetic.py").read_text()
     name = re.findall(r"^class (\w*Env)\b", source, re.MULTILINE)[-1]

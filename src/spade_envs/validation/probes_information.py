@@ -38,16 +38,14 @@ def secrets(evidence: Evidence) -> list[Finding]:
         reason = f"a secret: {same}, and the only turn ends the episode. {advice}"
         return [Finding("secrets", Severity.REFUSE, reason, proof)]
     # Seeds also part where one is played by its own solution and the other is not: that says no more than "right".
-    if _revealed([rollout for rollout in played if not rollout.policy.startswith("solution_")]):
+    tried = [rollout for rollout in played if not rollout.policy.startswith("solution_")]
+    if _revealed(tried):
         reason = "the first observation hides the answer; play reveals it."
         return [Finding("secrets", Severity.INFO, reason, proof)]
-    if _revealed(played):
-        reason = f"{same}, and only right answers were seen to tell more: can a player find them? {advice}"
-        return [Finding("secrets", Severity.WARN, reason, proof)]
     if _can_be_tried(evidence, played):
         reason = "the first observation hides the answer and no feedback was seen; trying all answers would find it."
         return [Finding("secrets", Severity.WARN, reason, proof)]
-    if evidence.survey[0].tools or len(_answers_given(played)) > _BLIND:
+    if evidence.survey[0].tools or len(_answers_given(tried)) > _BLIND:
         reason = f"{same}, and nothing was seen to tell more. {advice}"
         return [Finding("secrets", Severity.WARN, reason, proof)]
     reason = f"a secret: {same}, and no action revealed more. {advice}"
@@ -65,14 +63,18 @@ def _can_be_tried(evidence: Evidence, played: list[Rollout]) -> bool:
 
 
 def _answers_given(rollouts: list[Rollout]) -> set[str]:
-    """What the program says to actions before the end, numbers and the action itself left out."""
+    """What the program says to actions before the end, but for numbers and, where it repeats the action, for that."""
     given: set[str] = set()
+    unechoed: set[str] = set()
     for rollout in rollouts:
         for action, result in zip(rollout.actions, rollout.turns, strict=False):
             if not (result.terminated or result.truncated):
-                said = rf"(?<!\w){re.escape(bare(action))}(?!\w)|\d+" if bare(action) else r"\d+"
-                given.add(re.sub(said, "", result.observation).strip().lower())
-    return given
+                said = re.sub(r"\d+", "", result.observation).strip().lower()
+                given.add(said)
+                echo = rf"(?<!\w){re.escape(bare(action))}(?!\w)|\d+" if bare(action) else r"\d+"
+                unechoed.add(re.sub(echo, "", result.observation).strip().lower())
+    # Taking the action out makes one answer many where the action is a word of it: "That is not the library."
+    return min(given, unechoed, key=len)
 
 
 def _revealed(rollouts: list[Rollout]) -> bool:
@@ -101,8 +103,11 @@ def leak(evidence: Evidence) -> list[Finding]:
     enough = evidence.config.leak_share * len(solved)
     if blatant and len(blatant) >= enough:
         return [_leaked(blatant, len(solved), Severity.REFUSE, "called the answer")]
-    if len(kinds["lone"]) >= max(2, 0.8 * len(solved)):
-        return [_leaked(kinds["lone"], len(solved), Severity.REFUSE, "with nothing else like it")]
+    plain = kinds["lone"] + blatant  # what stands out on one seed may be called the answer on the next
+    if len(plain) >= max(2, 0.8 * len(solved)):
+        return [_leaked(plain, len(solved), Severity.REFUSE, "with nothing else like it")]
+    if copied := _copied(solved):
+        return [_leaked(copied, len(solved), Severity.REFUSE, "and nothing else differs between seeds")]
     # Where the answer is the data in another order, it stands there now and then: two numbers, sorted already.
     ordered = all(_arranged(entry) for kind in ("none", "element") for entry in kinds[kind])
     lone = [] if ordered and len(kinds["lone"]) < len(solved) else kinds["lone"]
@@ -110,6 +115,17 @@ def leak(evidence: Evidence) -> list[Finding]:
         if found and len(found) >= enough:
             return [_leaked(found, len(solved), severity, "word for word")]
     return []
+
+
+def _copied(solved: list[SeedSurvey]) -> list[SeedSurvey]:
+    """The seeds, if the answer, of several words, is all that differs between them: the puzzle is to copy it."""
+    answers = {_answer(entry) for entry in solved}
+    if len(answers) < 2 or any(len(_PART.findall(answer.lower())) < 2 for answer in answers):
+        return []
+    if any(_answer(entry) not in entry.observation for entry in solved):
+        return []
+    frames = {entry.observation.replace(_answer(entry), "\0") for entry in solved}
+    return solved if len(frames) == 1 else []
 
 
 def _arranged(entry: SeedSurvey) -> bool:

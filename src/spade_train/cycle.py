@@ -145,6 +145,7 @@ class Hinted:
     row: Row
     played: Played
     seeds: list[int] = field(default_factory=list)  # places in ``played.seeds``; none if it was refused
+    reason: str = ""  # why it was refused
 
 
 @dataclass(slots=True)

@@ -63,8 +63,10 @@ class HintStage:
             for index in range(place * each, (place + 1) * each):
                 row = Row("hint", one.record.id if each > 1 else one.record.skill, prompts[index])
                 row.sampled(samples[index].ids, samples[index].logprobs)
-                written.append(Hinted(row, one))
-                records.append(writer.judged(one.record, self._tokens.decode(samples[index].ids, "hint")))
+                record = writer.judged(one.record, self._tokens.decode(samples[index].ids, "hint"))
+                reason = "" if record.hint else str(record.meta.get("hint_refused", ""))
+                written.append(Hinted(row, one, reason=reason))
+                records.append(record)
             self.written += written
             good = [index for index, record in enumerate(records) if record.hint]
             one.record = records[good[0] if good else 0]

@@ -42,6 +42,7 @@ def cycle_records(cycle: Cycle, *, step: int, rank: int, decode: Decode, ids: bo
     for hint in cycle.hints:
         row = hint.row
         told = {"role": "hint", "group": row.group, "id": hint.played.record.id, "reward": row.reward}
+        told["reason"] = hint.reason
         said = {"prompt": decode(row.prompt_ids), "reply": decode(row.completion_ids), "tokens": row.tokens}
         yield {**place, "type": "hint", **told, **said, **_update(row if id(row) in trained else None, ids)}
     for played in cycle.played:

@@ -67,7 +67,7 @@ def train(
     if seed is not None:
         overrides["seed"] = seed
     if dry_run:
-        _dry_run(config, overrides, everything=everything, gpus=gpus, gpu_gib=gpu_gib, as_json=as_json)
+        _dry_run(config, overrides, resume, everything=everything, gpus=gpus, gpu_gib=gpu_gib, as_json=as_json)
         return
     settings = load_recipe(config, **overrides)
     if not err.is_terminal:
@@ -96,12 +96,12 @@ def train(
 
 
 def _dry_run(
-    config: Path, overrides: dict[str, Any], *, everything: bool, gpus: int, gpu_gib: float, as_json: bool
+    config: Path, overrides: dict[str, Any], resume: bool, *, everything: bool, gpus: int, gpu_gib: float, as_json: bool
 ) -> None:
     from spade_train.dryrun import dry_run
     from spade_train.dryrun.render import lines
 
-    report = dry_run(config, gpus=gpus, gpu_gib=gpu_gib, **overrides)
+    report = dry_run(config, gpus=gpus, gpu_gib=gpu_gib, resume=resume, **overrides)
     if as_json:
         print_json(report.to_dict())
     else:

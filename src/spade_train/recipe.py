@@ -223,6 +223,7 @@ def run(
     checkpoint = last_checkpoint(folder) if resume else None
     if resume and config.process_index == 0:
         _drop_partial(folder, checkpoint)
+        _say_where(folder, checkpoint, int(config.max_steps))
     with (
         stop_together(folder, config.process_index, config.world_size),
         explained(folder),
@@ -259,6 +260,20 @@ def _reasons(trainer: Any) -> tuple[str, str]:
     callbacks = trainer.callback_handler.callbacks
     signal = next((one.reason for one in callbacks if isinstance(one, StopSignals)), "")
     return signal, next((one.reason for one in callbacks if isinstance(one, EarlyStopCallback)), "")
+
+
+def _say_where(folder: Path, whole: Path | None, last: int) -> None:
+    """Tell where a resumed run goes on, aloud if that is not what somebody expects who resumes."""
+    step = 0 if whole is None else checkpoint_step(whole)
+    if whole is None:
+        logger.warning("%s holds no whole checkpoint: the run starts at its first step", folder)
+    elif step >= last:
+        logger.warning(
+            "%s has done %d of %d steps already: nothing is left to train; raise max_steps (--set max_steps=%d)",
+            *(folder, step, last, 2 * step),
+        )
+    else:
+        logger.info("%s goes on after step %d of %d", folder, step, last)
 
 
 def _drop_partial(folder: Path, whole: Path | None) -> None:

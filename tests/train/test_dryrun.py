@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -148,6 +149,11 @@ def test_a_run_folder_that_is_taken(tmp_path: Path) -> None:
     check = _check(_dry(tmp_path), "output")
     assert not check.ok
     assert "checkpoint-3" in check.detail
+    assert _check(_dry(tmp_path, resume=True, max_steps=9), "output").detail.endswith("goes on after step 3 of 9")
+    done = _check(_dry(tmp_path, resume=True, max_steps=3), "output")
+    assert (done.ok, done.remedy) == (False, "raise max_steps (--set max_steps=6)")
+    shutil.rmtree(checkpoint)
+    assert "starts at its first step" in _check(_dry(tmp_path, resume=True), "output").detail
     (tmp_path / "file").write_text("")
     assert not _check(dry_run(NANO, output_dir=str(tmp_path / "file" / "run")), "output").ok
 

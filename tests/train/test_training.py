@@ -102,6 +102,21 @@ def test_update_uses_our_advantages_and_groups_sum_to_zero(tmp_path: Path) -> No
         assert all(abs(total) < 1e-6 for total in sums.values())
 
 
+def test_a_resumed_run_says_where_it_goes_on(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO", "spade_train.recipe")
+    folder = tmp_path / "run"
+
+    def said(steps: int) -> str:
+        caplog.clear()
+        tinyrun.tiny_run(folder, steps)
+        return "\n".join(one.getMessage() for one in caplog.records if one.name == "spade_train.recipe")
+
+    assert f"{folder} holds no whole checkpoint: the run starts at its first step" in said(2)
+    assert "has done 2 of 2 steps already: nothing is left to train; raise max_steps (--set max_steps=4)" in said(2)
+    assert f"{folder} goes on after step 2 of 4" in said(4)
+    assert [line["step"] for line in read_metrics(folder)] == [1, 2, 3, 4]
+
+
 def test_killed_and_resumed_run_ends_bit_identical(tmp_path: Path, processes: Any) -> None:
     whole, killed = tmp_path / "a" / "run", tmp_path / "b" / "run"
 

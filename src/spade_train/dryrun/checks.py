@@ -99,18 +99,28 @@ def check_sandbox(config: SpadeConfig) -> Check:
         return Check("sandbox", False, str(error), "`spade doctor` says what is missing")
 
 
-def check_output(config: SpadeConfig) -> Check:
-    """Whether the run folder can be written and holds no other run."""
+def check_output(config: SpadeConfig, *, resume: bool = False) -> Check:
+    """Whether the run folder can be written and holds no other run; to resume, how far that one is."""
     from spade_train.callbacks import last_checkpoint
+    from spade_train.callbacks.checkpoints import checkpoint_step
 
     folder = Path(config.output_dir or ".")
     existing = next(path for path in (folder.absolute(), *folder.absolute().parents) if path.exists())
     if not existing.is_dir() or not os.access(existing, os.W_OK | os.X_OK):
         return Check("output", False, f"{existing} cannot be written", "choose another --output")
-    if (whole := last_checkpoint(folder)) is not None:
+    whole = last_checkpoint(folder)
+    if whole is not None and not resume:
         return Check("output", False, f"{folder} holds a run ({whole.name})", "go on with --resume, or choose another")
     free = shutil.disk_usage(existing).free
     detail = f"{folder}, {free / (1 << 30):.0f} GiB free"
+    if whole is not None:
+        step, last = checkpoint_step(whole), int(config.max_steps)
+        if step >= last:
+            left = f"{folder} has done {step} of {last} steps already"
+            return Check("output", False, left, f"raise max_steps (--set max_steps={2 * step})")
+        detail += f"; goes on after step {step} of {last}"
+    elif resume:
+        detail += "; no checkpoint in it: the run starts at its first step"
     return Check("output", free >= _LITTLE_BYTES, detail, "make room: checkpoints need some GiB")
 
 

@@ -65,7 +65,9 @@ def load_anywhere(path: str | Path, **overrides: Any) -> tuple[SpadeConfig, bool
     return load_recipe(path, **overrides), missing
 
 
-def dry_run(path: str | Path, *, gpus: int = 0, gpu_gib: float = 80.0, **overrides: Any) -> DryRun:
+def dry_run(
+    path: str | Path, *, gpus: int = 0, gpu_gib: float = 80.0, resume: bool = False, **overrides: Any
+) -> DryRun:
     """Resolve a recipe, render its first prompts, count, and check what it needs. Nothing is trained or written.
 
     Args:
@@ -73,6 +75,7 @@ def dry_run(path: str | Path, *, gpus: int = 0, gpu_gib: float = 80.0, **overrid
         gpus: GPUs that train, for the estimate; 0 takes the launcher's processes, or as many as vLLM in the process
             divides the model over. Weights are taken as sharded.
         gpu_gib: memory of one GPU, for the estimate.
+        resume: whether the run would go on with what ``output_dir`` holds.
         overrides: values that replace those of the recipe.
 
     Raises:
@@ -118,7 +121,7 @@ def dry_run(path: str | Path, *, gpus: int = 0, gpu_gib: float = 80.0, **overrid
                 shown = prompts.agent_prompts(config, play, pool)
                 report.prompts += [prompts.counted(role, messages, tokens) for role, messages in shown]
     found.append(sandbox)
-    found.append(checks.check_output(config))
+    found.append(checks.check_output(config, resume=resume))
     if config.heldout and not config.heldout.startswith("builtin:"):
         exists = Path(config.heldout).is_file()
         found.append(Check("heldout", exists, config.heldout, "give a JSONL file of programs, or builtin:nano"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 import tinyrun
@@ -13,21 +14,31 @@ from spade_train.alarms import Alarm
 from spade_train.callbacks import last_checkpoint
 from spade_train.card import adapter_card
 from spade_train.display import DisplayCallback, show_alarms
-from spade_train.recipe import run
+from spade_train.recipe import RunResult, run
 
 
-def test_early_stop_leaves_adapter_and_checkpoint(tmp_path: Path) -> None:
-    folder = tmp_path / "run"
-    config = tinyrun.tiny_config(folder, 6, stop_on="validity", stop_validity=1.5, stop_patience=2, save_steps=5)
+def _run(folder: Path, *, resume: bool = False, **changes: Any) -> RunResult:
+    settings = {"stop_on": "validity", "stop_validity": 1.5, "stop_patience": 2, "save_steps": 5} | changes
+    config = tinyrun.tiny_config(folder, 5, **settings)
     tokenizer = tinyrun.tiny_tokenizer()
     session, policy = tinyrun.tiny_session(config, tokenizer), (tinyrun.tiny_model(tokenizer), tokenizer)
-    result = run(config, policy=policy, session=session)
-    assert result.steps == 2
-    assert not result.interrupted
-    assert result.stopped.startswith("programs that pass validation: below 1.5 for 2 cycles, now ")
-    assert result.adapter == folder / "adapter"
-    assert (folder / "adapter" / "adapter_model.safetensors").is_file()
-    assert last_checkpoint(folder) == folder / "checkpoint-2"
+    return run(config, resume=resume, policy=policy, session=session)
+
+
+def test_early_stop_leaves_adapter_and_checkpoint_and_can_be_resumed(tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    for step in (2, 4):  # resumed, it has its patience anew
+        result = _run(folder, resume=True)
+        assert result.steps == step
+        assert not result.interrupted
+        assert result.stopped.startswith("programs that pass validation: below 1.5 for 2 cycles, now ")
+        assert result.adapter == folder / "adapter"
+        assert (folder / "adapter" / "adapter_model.safetensors").is_file()
+        assert last_checkpoint(folder) == folder / f"checkpoint-{step}"
+    early = (folder / "adapter" / "adapter_model.safetensors").read_bytes()
+    rest = _run(folder, resume=True, stop_on="")
+    assert (rest.steps, rest.stopped, len(rest.metrics)) == (5, "", 5)
+    assert (folder / "adapter" / "adapter_model.safetensors").read_bytes() != early
 
 
 def test_alarms_stand_beside_the_progress(tmp_path: Path) -> None:

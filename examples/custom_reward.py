@@ -10,11 +10,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from peft import LoraConfig
-from transformers import AutoModelForCausalLM, AutoTokenizer
+from transformers import AutoModelForCausalLM, AutoTokenizer, ProgressCallback
+from transformers.utils import logging
 from trl import GRPOTrainer
 
 from spade_envs.models.transformers import NANO_FOLDER
 from spade_train.config import SpadeConfig
+from spade_train.display import training_display
 from spade_train.rows import Row
 from spade_train.selfplay import SelfPlay
 
@@ -23,13 +25,14 @@ PRICE = 0.001  # of one token of a program
 
 def main(output: str, cycles: int) -> None:
     """Train ``cycles`` cycles."""
+    logging.disable_progress_bar()  # of loading weights
     tokenizer = AutoTokenizer.from_pretrained(NANO_FOLDER, padding_side="left")
     model = AutoModelForCausalLM.from_pretrained(NANO_FOLDER, dtype="float32")
     config = SpadeConfig(
         output_dir=output, max_steps=cycles, corpus="builtin:nano", prompts="nano", documents=2, designs=4, plays=4,
         per_device_train_batch_size=64, learning_rate=1e-3, use_cpu=True, bf16=False, gradient_checkpointing=False,
     )  # fmt: skip
-    with SelfPlay.from_config(config, tokenizer) as session:
+    with SelfPlay.from_config(config, tokenizer) as session, training_display(cycles) as display:
 
         def short_programs(*args: Any, spade_row: Sequence[Row], **columns: Any) -> list[float]:
             for row in spade_row:
@@ -40,8 +43,10 @@ def main(output: str, cycles: int) -> None:
         trainer = GRPOTrainer(
             model=model, args=config, processing_class=tokenizer, train_dataset=session.dataset(),
             peft_config=LoraConfig(r=16, lora_alpha=32, target_modules="all-linear", task_type="CAUSAL_LM"),
-            rollout_func=session.rollout_func, reward_funcs=short_programs, callbacks=session.callbacks(),
+            rollout_func=session.rollout_func, reward_funcs=short_programs,
+            callbacks=[*session.callbacks(), *display],
         )  # fmt: skip
+        trainer.remove_callback(ProgressCallback)  # it prints all metrics of a cycle; they are in metrics.jsonl
         trainer.train()
         trainer.save_model(f"{output}/adapter")
 

@@ -7,16 +7,19 @@ model, tokenizer, corpus and prompt set in its place.
 import sys
 
 from peft import LoraConfig
-from transformers import AutoModelForCausalLM, AutoTokenizer
+from transformers import AutoModelForCausalLM, AutoTokenizer, ProgressCallback
+from transformers.utils import logging
 from trl import GRPOTrainer
 
 from spade_envs.models.transformers import NANO_FOLDER
 from spade_train.config import SpadeConfig
+from spade_train.display import training_display
 from spade_train.selfplay import SelfPlay
 
 
 def main(output: str, cycles: int) -> None:
     """Train ``cycles`` cycles and save the adapter."""
+    logging.disable_progress_bar()  # of loading weights
     tokenizer = AutoTokenizer.from_pretrained(NANO_FOLDER, padding_side="left")
     model = AutoModelForCausalLM.from_pretrained(NANO_FOLDER, dtype="float32")
     config = SpadeConfig(  # a GRPOConfig with more fields
@@ -33,7 +36,7 @@ def main(output: str, cycles: int) -> None:
         bf16=False,
         gradient_checkpointing=False,
     )
-    with SelfPlay.from_config(config, tokenizer) as session:
+    with SelfPlay.from_config(config, tokenizer) as session, training_display(cycles) as display:
         trainer = GRPOTrainer(
             model=model,
             args=config,
@@ -42,8 +45,9 @@ def main(output: str, cycles: int) -> None:
             peft_config=LoraConfig(r=16, lora_alpha=32, target_modules="all-linear", task_type="CAUSAL_LM"),
             rollout_func=session.rollout_func,  # designs, validates, plays plain and hinted
             reward_funcs=session.reward,  # advantages of both roles, normalised by role and group
-            callbacks=session.callbacks(),  # memory, checkpoints, metrics, transcripts
+            callbacks=[*session.callbacks(), *display],  # memory, checkpoints, metrics, transcripts
         )
+        trainer.remove_callback(ProgressCallback)  # it prints all metrics of a cycle; they are in metrics.jsonl
         trainer.train()
         trainer.save_model(f"{output}/adapter")
 

@@ -12,7 +12,6 @@ import os
 import random
 import textwrap
 import time
-import warnings
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -20,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from spade_envs.cli.console import err, out, progress, shown
 from spade_train.quickstart_report import print_summary, summarise, write_quickstart_report
+from spade_train.quiet import quiet_trl
 from spade_train.report import Score
 
 if TYPE_CHECKING:
@@ -272,7 +272,6 @@ def _trained(adapter: Path) -> ChatModel:
 
     base = AutoModelForCausalLM.from_pretrained(str(NANO_FOLDER), dtype="float32")
     tokenizer = AutoTokenizer.from_pretrained(str(NANO_FOLDER), padding_side="left")
-    with warnings.catch_warnings():  # peft asks a question that transformers has renamed
-        warnings.filterwarnings("ignore", message=".*is_gradient_checkpointing.*", category=FutureWarning)
+    with quiet_trl():  # peft asks the same
         merged = PeftModel.from_pretrained(base, str(adapter)).merge_and_unload().eval()
     return TransformersModel(merged, tokenizer, name="nano+adapter")

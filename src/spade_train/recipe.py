@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import os
 import shutil
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,6 +21,7 @@ from spade_train.lora.export import save_adapter, save_merged
 from spade_train.lora.targets import adapter_config
 from spade_train.lora.trl_sync import adapter_engine, install_sync, parameter_gather
 from spade_train.padding import less_padding
+from spade_train.quiet import quiet_trl
 from spade_train.ranks import stop_together
 from spade_train.selfplay import SelfPlay
 from spade_train.tokens import prepare_tokenizer
@@ -168,9 +168,7 @@ def build_trainer(
     serving = adapter_engine(
         wanted=config.lora_sync, r=config.lora_r, colocated=colocated, sleeps=bool(config.vllm_enable_sleep_mode)
     )
-    with warnings.catch_warnings(), serving:
-        warnings.filterwarnings("ignore", message=".*rollout_func.*experimental.*")
-        warnings.filterwarnings("ignore", message=".*is_gradient_checkpointing.*", category=FutureWarning)
+    with quiet_trl(), serving:
         trainer = GRPOTrainer(
             model=model,
             args=config,
@@ -230,8 +228,7 @@ def run(
         build_trainer(config, policy=policy, session=session, callbacks=callbacks) as training,
     ):
         trainer = training.trainer
-        with warnings.catch_warnings():  # TRL 1.16 asks a question that transformers has renamed, in every call
-            warnings.filterwarnings("ignore", message=".*is_gradient_checkpointing.*", category=FutureWarning)
+        with quiet_trl():
             trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
         steps, metrics, alarms = int(trainer.state.global_step), read_metrics(folder), read_alarms(folder)
         last = metrics[-1] if metrics else {}

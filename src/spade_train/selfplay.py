@@ -7,6 +7,7 @@ callbacks.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +22,7 @@ from spade_train.cycle import Cycle, Sampler
 from spade_train.late_rows import LateRows, is_corrected
 from spade_train.metrics import cycle_metrics
 from spade_train.opening import open_parts
+from spade_train.quiet import quiet_trl
 from spade_train.rollout import Rollout
 from spade_train.rows import Row
 from spade_train.thinking import thinking_metrics
@@ -56,6 +58,7 @@ class SelfPlay:
         self._cycles: list[tuple[int, Cycle]] = []
         self.latest: list[tuple[int, Cycle]] = []  # this rank's cycles that were committed last, with their steps
         self.measured: dict[str, float] = {}  # by evaluations of the policy before this cycle
+        self._quiet = ExitStack()
 
     @classmethod
     def from_config(cls, config: SpadeConfig, tokenizer: Any, *, context_tokens: int = 0) -> SelfPlay:
@@ -207,8 +210,10 @@ class SelfPlay:
             self._author.close()
         self.sandbox.close()
         self.memory.close()
+        self._quiet.close()
 
     def __enter__(self) -> SelfPlay:
+        self._quiet.enter_context(quiet_trl())
         return self
 
     def __exit__(self, *_: object) -> None:

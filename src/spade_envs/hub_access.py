@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import logging
+import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+_NUMBER = re.compile(r"\[Errno -?\d+\] ")
 _SECONDS = 5.0  # for one address of the Hub's name
 
 
@@ -29,7 +31,7 @@ def hub_unreachable(endpoint: str | None = None) -> str:
         get_session().head(address, timeout=_SECONDS)
     except Exception as error:  # of the network, as the HTTP library of huggingface_hub's version has it
         said = (str(error).strip().splitlines() or [""])[0] or type(error).__name__
-        return f"{address} does not answer: {said}"
+        return f"{address} does not answer: {_NUMBER.sub('', said)}"
     return ""
 
 

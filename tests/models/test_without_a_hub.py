@@ -42,6 +42,7 @@ def test_a_model_says_where_it_was_looked_for_and_what_to_do() -> None:
     for part in ("'some/model'", "no directory", "cache", f"{NOWHERE} does not answer", "openai:NAME", "nano",
                  "hf download some/model", "HF_HOME"):  # fmt: skip
         assert part in str(caught.value)
+    assert "Errno" not in str(caught.value)
     assert Factory.asked == 0
     with pytest.raises(ModelError, match="hf download some/model"):
         check_obtainable("some/model")

@@ -75,9 +75,9 @@ def _missing(source: str, unreachable: str, found: Exception | None = None) -> M
         )
     return ModelError(
         f"model {source!r} is no directory and is not in the local Hugging Face cache ({constants.HF_HUB_CACHE}), and "
-        f"the Hub cannot be reached ({unreachable}). Give the directory of a model, or an endpoint (openai:NAME), or "
-        f"nano; or run `hf download {source}` where the Hub can be reached, and bring that cache here (HF_HOME names "
-        f"its folder)."
+        f"the Hub cannot be reached ({unreachable}). Give the directory of a model, or nano, or, where a model is only "
+        f"asked, an endpoint (openai:NAME with --base-url); or run `hf download {source}` where the Hub can be "
+        f"reached, and bring that cache here (HF_HOME names its folder)."
     )
 
 

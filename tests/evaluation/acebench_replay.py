@@ -12,6 +12,7 @@ from endpoint_server import Handler
 from spade_train.evaluation.external.files import read_lines
 
 _QUOTED = re.compile(r"='([^=]*?)'(?=[,)\]}])")
+_MENU = ("'Super Supreme'", "'Super Supreme Pizza'")  # in its steps, and in its end states
 
 
 class Replay:
@@ -35,7 +36,9 @@ class Replay:
                 if "agent" in path.name:
                     stones = answer["mile_stone"]
                     chosen = stones[0] if stones and isinstance(stones[0], list) else stones
-                    self._steps[row["question"]] = [_QUOTED.sub(_double, str(step).strip()) for step in chosen]
+                    steps = [_QUOTED.sub(_double, str(step).strip()).replace(*_MENU) for step in chosen]
+                    # Tasks with the same words differ in what is switched on already: who does all is right in each.
+                    self._steps[row["question"]] = max(self._steps.get(row["question"], []), steps, key=len)
                 else:
                     self._answers.append((row["question"], str(row["function"]), _reply(path.name, answer)))
 
@@ -59,8 +62,8 @@ class Replay:
                 # It repeats what was said; results begin with these words in tasks of steps and of turns.
                 done = len(re.findall(r"^execution(?: result)?:", text, re.MULTILINE))
                 return f"<think>Let me see.</think>\n{steps[done]}" if done < len(steps) else "finish conversation"
-        fits = [reply for question, functions, reply in self._answers if question in text and functions in system]
-        return fits[0]
+        fits = [(len(q), reply) for q, functions, reply in self._answers if q in text and functions in system]
+        return max(fits)[1]  # a dialogue's later turn repeats the earlier ones
 
 
 def _reply(name: str, answer: dict[str, Any]) -> str:

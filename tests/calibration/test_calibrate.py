@@ -100,6 +100,7 @@ def test_broken_programs_and_silent_models_are_reported(sandbox: Sandbox, coin: 
     assert not result.plain.returns
     (silent,) = calibrate(Mute(), [coin], sandbox, PlayConfig(), CalibrationConfig(plays=4))
     assert silent.plain.stops == {"model_error": 4}
+    assert silent.plain.model_error
     assert not silent.plain.returns
     assert silent.to_dict()["plain"]["win_rate"] is None
 

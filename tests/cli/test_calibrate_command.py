@@ -75,6 +75,13 @@ def test_an_unknown_player_is_told_with_all_there_are(memory: Path) -> None:
         assert f"unknown model {name!r}; expected random, know-nothing, solution, nano, smollm2, hf:" in error
 
 
+def test_a_model_that_cannot_answer_says_why(memory: Path) -> None:
+    code, text, _ = _run(memory, *RUN, "--prompts", "games")
+    assert code == 1
+    assert "the model's last error: the prompt has" in text
+    assert "--prompts nano" in text
+
+
 def test_nothing_to_play_is_said(memory: Path) -> None:
     code, _, error = _run(memory, "calibrate", "--agent", "solution", "--skill", "Alchemy")
     assert code != 0

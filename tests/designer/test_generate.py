@@ -123,7 +123,7 @@ def test_a_run_that_comes_to_nothing_stops_with_the_reasons(designer: Designer, 
     with pytest.raises(GenerateError, match=r"3 rounds in a row added nothing; 0 of 4 .* 12 attempts \(no_code 12\)"):
         generate(Refusing(Completion("No.")), None, designer, memory, count=4, run="a", round_size=4, patience=3)
     failed = Completion("", error="HTTP 400: too long", finish_reason="error")
-    with pytest.raises(GenerateError, match=r"bound of 6 attempts is reached; 0 of 4 .*model_error 6"):
+    with pytest.raises(GenerateError, match=r"bound of 6 .*; 0 of 4 .*model_error 6.* last error: HTTP 400: too long"):
         generate(Refusing(failed), None, designer, memory, count=4, run="b", round_size=4, max_attempts=6)
     with pytest.raises(ModelError, match="gone"):
         generate(Refusing(ModelError("gone")), None, designer, memory, count=4, run="c")

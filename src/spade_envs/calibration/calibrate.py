@@ -64,11 +64,14 @@ class Arm:
     turns: list[int] = field(default_factory=list)
     tokens: list[int] = field(default_factory=list)
     stops: Counter[str] = field(default_factory=Counter)
+    model_error: str = ""  # why the model last gave no answer
 
     def take(self, episode: Episode) -> None:
         """Count one episode; a model's failure to answer says nothing about the environment and is only counted."""
         self.stops[str(episode.stop)] += 1
-        if episode.stop is not StopReason.MODEL_ERROR:
+        if episode.stop is StopReason.MODEL_ERROR:
+            self.model_error = episode.error
+        else:
             self.returns.append(episode.return_)
             self.turns.append(episode.turns)
             self.tokens.append(episode.tokens)

@@ -283,3 +283,6 @@ def _print(results: Sequence[Calibration], as_json: bool, before: int) -> None:
         return
     earlier = f"{before} environments done before (`spade stats` has all); now: " if before else ""
     out.print(earlier + " · ".join(words))
+    errors = [arm.model_error for result in results for arm in (result.plain, result.hinted) if arm.model_error]
+    if errors:
+        out.print(f"the model's last error: {shown(errors[-1], 300)}")

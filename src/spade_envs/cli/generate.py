@@ -61,6 +61,8 @@ def _print_summary(summary: GenerateSummary, seconds: float, folder: Path, log: 
         if cause != "admitted":
             word = "not used" if cause == "surplus" else "refused "
             out.print(f"  {word} {shown(cause):24} {count}")
+    if summary.model_error:
+        out.print(f"  the model's last error: {shown(summary.model_error, 300)}")
     out.print(f"  attempts {shown(str(log))}")
 
 

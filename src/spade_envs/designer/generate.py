@@ -182,8 +182,11 @@ def _check_progress(summary: GenerateSummary, barren: int, patience: int, max_at
     so_far = (
         f"{summary.admitted} of {summary.count} environments after {summary.attempts} attempts ({reasons or 'none'})"
     )
+    said = f". The model's last error: {summary.model_error[:300]}" if summary.model_error else ""
     if barren >= patience:
         raise GenerateError(f"{barren} rounds in a row added nothing; {so_far}. The log has the reason of each; "
-                            f"try a stronger model, another corpus or a higher temperature")  # fmt: skip
+                            f"try a stronger model, another corpus or a higher temperature{said}")  # fmt: skip
     if max_attempts is not None and summary.attempts >= max_attempts:
-        raise GenerateError(f"the bound of {max_attempts} attempts is reached; {so_far}. Resume with a higher one")
+        raise GenerateError(
+            f"the bound of {max_attempts} attempts is reached; {so_far}. Resume with a higher one{said}"
+        )

@@ -43,6 +43,7 @@ class GenerateSummary:
     cost: float = 0.0  # of the endpoints' answers, where prices are known
     seconds: Counter[str] = field(default_factory=Counter)
     ids: list[str] = field(default_factory=list)  # of the records added by this call
+    model_error: str = ""  # why the model last gave no reply, in this call
 
     @property
     def first_validity(self) -> float | None:
@@ -58,6 +59,7 @@ class GenerateSummary:
         """Add one attempt, but for what is counted when its record is stored."""
         first = attempt.first
         self.attempts += 1
+        self.model_error = attempt.reason if attempt.cause == "model_error" else self.model_error
         self.causes[attempt.cause] += 1
         self.first_causes[first.cause] += 1
         self.judged += any(one.status in JUDGED for one in (*attempt.earlier, attempt))

@@ -15,7 +15,7 @@ _TINY_CONTEXT = 1024  # below it no prompt set fits but that of the embedded mod
 
 def too_long(tokens: int, context: int) -> str:
     """Say that a prompt of ``tokens`` does not fit into ``context``, and what would."""
-    advice = "so small a one needs the embedded model's prompt set, --prompts nano"
+    advice = "so small a one holds the embedded model's prompts (--prompts nano) and short episodes only"
     if context >= _TINY_CONTEXT:
         advice = "take a model with a longer one, or shorter prompts (--prompts small)"
     return f"the prompt has {tokens} tokens, the model's context {context}: {advice}"

@@ -75,7 +75,8 @@ def stop_together(
         if (reason := _failure(seen)) is not None:
             raise RankError(reason) from error  # what came up here only follows from it
         if not isinstance(error, SystemExit) or error.code:
-            reason = f"{type(error).__name__}: {error}"
+            ours = type(error).__module__.split(".")[0] in ("spade_envs", "spade_train")  # written for people
+            reason = str(error) if ours else f"{type(error).__name__}: {error}"
             _say(f"rank {rank} of {world} stopped: {reason}")
             temporary = mine.with_suffix(".tmp")
             temporary.write_text(reason, encoding="utf-8")

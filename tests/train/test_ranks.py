@@ -17,6 +17,7 @@ from safetensors.torch import load_file
 from tiny import tiny_model, tiny_tokenizer
 
 from spade_envs.memory import Memory
+from spade_train.config import ConfigError
 from spade_train.ranks import RankError, sandbox_workers, stop_together
 
 NOTHING = {1: ["nothing", "errors"], 2: ["errors", "nothing"]}
@@ -122,6 +123,9 @@ def test_error_that_follows_from_another_rank_names_it(tmp_path: Path, capsys: p
         raise KeyError("x")
     assert (tmp_path / "failed-rank-0.txt").read_text() == "KeyError: 'x'"
     assert "rank 0 of 2 stopped: KeyError: 'x'" in capsys.readouterr().err
+    with pytest.raises(ConfigError), stop_together(tmp_path, 0, 2):
+        raise ConfigError("max_steps must be at least 1")
+    assert "rank 0 of 2 stopped: max_steps must be at least 1\n" in capsys.readouterr().err
     with stop_together(tmp_path, 0, 2):
         assert not (tmp_path / "failed-rank-0.txt").exists()
     with pytest.raises(KeyError), stop_together(tmp_path / "alone", 0, 1):

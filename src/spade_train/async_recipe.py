@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from spade_train.async_adapter import SelfPlayWorker, async_config, sampling_of
 from spade_train.callbacks import MetricsCallback
 from spade_train.lora.targets import adapter_config
+from spade_train.recipe import policy_source
 from spade_train.selfplay import SelfPlay
 from spade_train.tokens import prepare_tokenizer
 
@@ -45,11 +46,11 @@ def build_async_trainer(
 
     from spade_envs.models.pretrained import from_pretrained
 
-    args = async_config(config, vllm_server_base_url=url, **changes)
+    args, source = async_config(config, vllm_server_base_url=url, **changes), policy_source(config.model)
     if tokenizer is None:
-        tokenizer = from_pretrained(AutoTokenizer, config.model, padding_side="left")
+        tokenizer = from_pretrained(AutoTokenizer, source, padding_side="left")
         prepare_tokenizer(tokenizer, config.chat_template_kwargs, config.thinking)
-    shapes = from_pretrained(AutoConfig, config.model)
+    shapes = from_pretrained(AutoConfig, source)
     if session is None:
         context = int(getattr(shapes.get_text_config(), "max_position_embeddings", 0))
         session = SelfPlay.from_config(config, tokenizer, context_tokens=context)
@@ -66,7 +67,7 @@ def build_async_trainer(
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=".*experimental.*")
         return AsyncGRPOTrainer(
-            model=config.model,
+            model=source,
             args=args,
             train_dataset=dataset,
             processing_class=tokenizer,

@@ -48,6 +48,18 @@ def test_what_is_pushed_is_fetched(
     assert TOKEN not in "".join(capfd.readouterr()) + caplog.text
 
 
+def test_what_was_fetched_before_serves_without_the_hub(
+    server: FakeHub, filled: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    hub.push(_export(filled, tmp_path / "out", ExportFilter()), "me/games", endpoint=server.address)
+    folder = hub.fetch("me/games", tmp_path / "fetched", endpoint=server.address)
+    assert not caplog.text
+    before = {file.name for file in folder.rglob("*.py")}
+    assert hub.fetch("me/games", tmp_path / "fetched", endpoint="http://127.0.0.1:9") == folder
+    assert {file.name for file in folder.rglob("*.py")} == before
+    assert "does not answer: Connection refused): dataset me/games as it was fetched before" in caplog.text
+
+
 def test_a_second_push_replaces_the_first(server: FakeHub, filled: Path, tmp_path: Path) -> None:
     hub.push(_export(filled, tmp_path / "a", ExportFilter(archived=True)), "me/games", endpoint=server.address)
     hub.push(_export(filled, tmp_path / "b", ExportFilter()), "me/games", private=False, endpoint=server.address)

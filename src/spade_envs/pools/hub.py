@@ -6,6 +6,7 @@ shown here.
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -14,6 +15,8 @@ from typing import Any, Literal
 
 from spade_envs.hub_access import hub_or_cache
 from spade_envs.pools.candidate import PoolError
+
+logger = logging.getLogger(__name__)
 
 HUB = "hf:"
 _REPO = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*\Z", re.ASCII)
@@ -42,18 +45,20 @@ def cache_folder(name: str) -> Path:
 def fetch(name: str, folder: Path, *, revision: str | None = None, endpoint: str | None = None) -> Path:
     """Download the programs, tables and card of a dataset into ``folder`` and return it.
 
-    What is there already and unchanged is not downloaded again.
+    What is there already and unchanged is not downloaded again, and serves where the Hub cannot be reached.
 
     Raises:
         PoolError: if the dataset is not there, may not be read, or the Hub cannot be reached.
     """
     repo = repository(name)
     elsewhere = f"run `hf download {repo} --repo-type dataset --local-dir FOLDER` where it can, and import that folder"
-    with _explained(f"dataset {repo} cannot be fetched", endpoint, elsewhere):
+    with _explained(f"dataset {repo} cannot be fetched", endpoint, elsewhere) as unreachable:
         api = _api(endpoint)
         api.snapshot_download(
             repo, repo_type="dataset", revision=revision, local_dir=folder, allow_patterns=list(_WANTED)
         )
+    if unreachable:
+        logger.warning("the Hub cannot be reached (%s): dataset %s as it was fetched before", unreachable, repo)
     return folder
 
 
@@ -109,8 +114,10 @@ def _api(endpoint: str | None) -> Any:
 
 
 @contextmanager
-def _explained(what: str, endpoint: str | None, elsewhere: str) -> Iterator[None]:
+def _explained(what: str, endpoint: str | None, elsewhere: str) -> Iterator[str]:
     """Turn the errors of huggingface_hub and of the network into one line that says what to do.
+
+    Gives why the Hub cannot be reached, "" if it can: what was fetched before may do.
 
     Args:
         what: fails.
@@ -120,12 +127,12 @@ def _explained(what: str, endpoint: str | None, elsewhere: str) -> Iterator[None
     try:
         from huggingface_hub import errors
     except ImportError:
-        yield  # _api says what is missing
+        yield ""  # _api says what is missing
         return
     try:
         with hub_or_cache(endpoint) as unreachable:
             try:
-                yield
+                yield unreachable
             except Exception as error:
                 if unreachable:
                     raise PoolError(f"{what}: the Hub cannot be reached ({unreachable}); {elsewhere}") from error

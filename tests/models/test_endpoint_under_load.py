@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import socket
+import struct
 import threading
 import time
 from collections.abc import Iterator
@@ -126,6 +128,26 @@ def test_an_endpoint_that_comes_back_is_waited_for(server: Server) -> None:
     asking.join(20)
     again.close()
     assert [completion.text for completion in replies] == [f"echo {number}" for number in range(6)]
+
+
+def test_an_endpoint_that_goes_before_its_first_answer_is_waited_for(server: Server) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        port = listening.getsockname()[1]
+        model = OpenAIModel("m", base_url=f"http://127.0.0.1:{port}/v1", retries=1)
+        replies: list[Completion] = []
+        asking = threading.Thread(target=lambda: replies.extend(model.complete(conversations(1), Sampling())))
+        asking.start()
+        connection, _ = listening.accept()
+        connection.recv(1)
+        # Closed with bytes unread, the connection is reset; with a linger of zero the port is free at once.
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    connection.close()
+    time.sleep(0.3)
+    assert not replies
+    again = Server(port)
+    asking.join(20)
+    again.close()
+    assert [completion.text for completion in replies] == ["echo 0"]
 
 
 def test_an_endpoint_that_stays_away_stops_the_run(server: Server) -> None:

@@ -266,6 +266,7 @@ class OpenAIModel:
         except httpx.TimeoutException as error:
             raise RequestFailed(late, retry=True) from error
         except (httpx.TransportError, httpx.DecodingError) as error:
+            self._reached = True  # there was somebody: if nobody is there next, the server is being started again
             raise RequestFailed(f"the answer broke off: {self._safe(str(error))}", retry=True) from error
         except httpx.InvalidURL as error:
             raise ModelError(f"the base URL {self._url} is not usable: {error}") from error

@@ -121,8 +121,11 @@ def _leaves(value: Any, key: str = "", depth: int = 0) -> Iterator[tuple[str, st
 
 
 def _in_schemas(solved: Sequence[SeedSurvey]) -> list[Finding]:
-    """Values that only tools should tell stand in the tools' descriptions and defaults."""
-    found: dict[tuple[str, str], list[tuple[SeedSurvey, str]]] = defaultdict(list)
+    """Values that only tools should tell stand in the tools' descriptions and defaults.
+
+    Schemas that are the same where another value is right list the choices, and tell none of them.
+    """
+    found: dict[tuple[str, str], list[tuple[SeedSurvey, str, str]]] = defaultdict(list)
     with_tools = [entry for entry in solved if entry.tools]
     for entry in with_tools:
         schemas = json.dumps([_without_choices(tool) for tool in entry.tools], ensure_ascii=False).lower()
@@ -131,10 +134,15 @@ def _in_schemas(solved: Sequence[SeedSurvey]) -> list[Finding]:
                 text = str(value).lower()
                 told = isinstance(value, bool) or len(text) < 2 or re.search(bounded(text), entry.observation.lower())
                 if not told and text in schemas and re.search(bounded(text), schemas):
-                    found[name, parameter].append((entry, str(value)))
+                    found[name, parameter].append((entry, str(value), schemas))
     for (name, parameter), entries in found.items():
-        if len({value for _, value in entries}) > 1 and _often(len({e.seed for e, _ in entries}), len(with_tools)):
-            entry, value = entries[0]
+        right: dict[str, set[str]] = defaultdict(set)
+        for _, value, schemas in entries:
+            right[schemas].add(value)
+        telling = [(entry, value) for entry, value, schemas in entries if len(right[schemas]) == 1]
+        several = len({value for _, value in telling}) > 1
+        if several and _often(len({entry.seed for entry, _ in telling}), len(with_tools)):
+            entry, value = telling[0]
             reason = (
                 f"the tool schemas contain {value!r}, which solution() passes to {name!r} as {parameter!r} and no "
                 "message says. Describe the parameter without this episode's value."

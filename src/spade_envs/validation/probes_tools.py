@@ -188,11 +188,12 @@ def _unreached(tools: ToolEvidence, index: int, proof: dict[str, Any], always: b
     changing = {tool for search in missed for tool in search.changing}
     failing = sorted(set(tools.full.methods) - {tool for search in missed for tool in search.worked})
     where = "" if always else f" on {len(missed)} of {len(tools.searches)} seeds"
-    tried = "all likely calls, " if all(search.exhausted for search in missed) else ""
+    exhausted = all(search.exhausted for search in missed)
+    tried = f"all {proof['calls']} likely calls," if exhausted else f"{proof['calls']} calls"
     notes = "" if changing else " None of them changed the state."
     notes += f" These never succeeded: {', '.join(failing[:6])}." if failing else ""
     reason = (
-        f"{_named(tools.full, index)} was not fulfilled{where} by {tried}{proof['calls']} with arguments from "
+        f"{_named(tools.full, index)} was not fulfilled{where} by {tried} with arguments from "
         f"instructions, schemas and results.{notes} Check that a tool can write exactly what it compares; a "
         "solution() that wins proves it."
     )

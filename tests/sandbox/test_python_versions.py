@@ -149,3 +149,39 @@ class CalculatorEnv:
 def test_nested_quotes_are_checked_like_others(sandbox):
     with pytest.raises(PolicyViolation):
         sandbox.open('x = {}\nf"{x["a"].__class__.__mro__}"')
+
+
+def test_what_python_loads_late_is_there(sandbox):
+    source = """
+import ast
+class LateEnv:
+    def reset(self, seed=None): return "ready", {}
+    def step(self, action):
+        large = (10 ** 30_000 + 7) // 3 ** 12_000
+        random.seed("a text")
+        drawn = random.Random("another").random() + random.random()
+        when = datetime.datetime.strptime("2024-02-29", "%Y-%m-%d")
+        matched = re.sub(r"(a)(b)", r"\\2\\1", string.Template("$x").substitute(x="ab"))
+        total = statistics.stdev([1, 2, 4])
+        shown = f"{Decimal('1.5'):.3f} {Fraction(1, 3)} {textwrap.shorten('a b c', 5)} {json.dumps([1.5])}"
+        return f"{large % 97} {drawn > 0} {when.year} {matched} {total > 1} {shown}", 0.0, True, False, {}
+"""
+    program = sandbox.open(source)
+    session = program.session()
+    session.reset(1)
+    large = (10**30_000 + 7) // 3**12_000
+    assert session.step("go").observation == f"{large % 97} True 2024 ba True 1.500 1/3 a b c [1.5]"
+    program.close()
+
+
+def test_schemas_of_tools_are_read(sandbox):
+    source = """
+class ShopEnv(ToolEnv):
+    def tool_buy(self, name: str, count: int = 1, colours: list[str] = None, kind: Optional[int] = None) -> str:
+        return name
+"""
+    program = sandbox.open(source)
+    properties = program.session().tools()[0]["function"]["parameters"]["properties"]
+    assert properties["colours"] == {"type": "array", "items": {"type": "string"}}
+    assert properties["count"]["type"] == "integer"
+    program.close()

@@ -54,6 +54,9 @@ _BUILTINS = (
 _ENCODINGS = ("ascii", "latin-1", "utf-8", "utf-16", "utf-32", "cp1252", "unicode_escape", "rot13", "hex", "base64")
 
 
+_LATE = ("_ast_unparse", "_pylong", "_sha2")
+"""What newer versions of Python load when ``ast.unparse``, a division of large integers or a text as seed needs it."""
+
 _BY_COMPUTED_NAME = ("getattr", "attrgetter", "methodcaller")
 
 
@@ -65,8 +68,12 @@ def warm(optional: Iterable[str] = ()) -> None:
     """
     import codecs
     import hashlib
+    import importlib.util
 
     load_all(frozenset(optional))
+    for name in _LATE:
+        if importlib.util.find_spec(name) is not None:
+            importlib.import_module(name)
     for name in _ENCODINGS:
         codecs.lookup(name)
     for algorithm in ("md5", "sha1", "sha256", "sha512"):

@@ -12,7 +12,7 @@ from endpoint_server import Server, good
 from spade_train.evaluation.external import acebench, environment
 from spade_train.evaluation.external.acebench import AceRun
 from spade_train.evaluation.external.acebench_driver import unit_of
-from spade_train.evaluation.external.command import run_logged
+from spade_train.evaluation.external.command import last_said, run_logged
 from spade_train.evaluation.external.files import checkout_hash, read_lines, write_lines
 from spade_train.evaluation.external.run import ExternalOptions, run_external
 from spade_train.evaluation.external.tau2 import Tau2Run, domains_of, read_simulations
@@ -136,7 +136,10 @@ def test_simulations_of_tau2_are_read_in_both_layouts(tmp_path: Path) -> None:
     assert [answer.score for answer in collected] == [1.0, 0.0]
     with pytest.raises(EvaluationError, match="left no results for telecom"):
         Tau2Run(tmp_path, protocol, tmp_path, ("telecom",)).collected()
-    assert Tau2Run(tmp_path, protocol, tmp_path, ("retail", "telecom")).done() == 1
+    assert Tau2Run(tmp_path, protocol, tmp_path, ("retail", "telecom")).done() == (1, False)
+    results = {"tasks": [{}], "simulations": [{**simulations[0], "trial": trial} for trial in range(protocol.samples)]}
+    (base / "spade-retail" / "results.json").write_text(json.dumps(results))
+    assert Tau2Run(tmp_path, protocol, tmp_path, ("retail",)).done() == (protocol.samples, True)
 
 
 @pytest.mark.parametrize(
@@ -224,6 +227,17 @@ def test_a_command_that_fails_says_what_it_said(tmp_path: Path) -> None:
     assert ticks
     with pytest.raises(EvaluationError, match=r"(?s)it failed.*out of luck"):
         run_logged("it", [sys.executable, "-c", "raise SystemExit('out of luck')"], tmp_path, {})
+
+
+def test_the_end_of_a_log_says_how_far_it_is(tmp_path: Path) -> None:
+    import re
+
+    step = re.compile(rb"Step: (\d+)")
+    assert last_said(tmp_path, step) == ""
+    (tmp_path / "log.txt").write_text("Step: 1\nStep: 2\n" + "-" * 5000)
+    assert last_said(tmp_path, step) == ""
+    (tmp_path / "log.txt").write_text("-" * 5000 + "Step: 3\nStep: 41\nmore\n")
+    assert last_said(tmp_path, step) == "41"
 
 
 def test_an_environment_is_made_once_and_a_broken_one_not_at_all(

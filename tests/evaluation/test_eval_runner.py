@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
 
 from evaluation.scripted_models import RuleModel, SumSuite, noisy, right
-from spade_envs.models.base import ModelError
+from spade_envs.models.base import Completion, Conversation, ModelError, Sampling
 from spade_envs.models.usage import Prices
 from spade_train.evaluation.evaluate import evaluate
 from spade_train.evaluation.journal import AnswerJournal
@@ -123,3 +124,26 @@ def test_the_progress_ends_at_the_total_and_tells_the_time_left(tmp_path: Path) 
     assert notices[0][:2] == (0, 20)
     assert notices[-1] == (20, 20, "100.0 %")
     assert notices[2][2].endswith("left")
+
+
+def test_a_batch_in_this_process_says_how_far_it_is(tmp_path: Path) -> None:
+    class Slow(RuleModel):
+        on_tokens: Callable[[int, int, int], None] | None = None
+
+        def complete(self, conversations: Sequence[Conversation], sampling: Sampling) -> list[Completion]:
+            assert self.on_tokens is not None
+            self.on_tokens(1280, 7595, 2)
+            return super().complete(conversations, sampling)
+
+    said: list[tuple[int, int, str]] = []
+    evaluate(
+        SumSuite(samples=1),
+        lambda: Slow(right),
+        "slow@1",
+        tmp_path,
+        settings=RunSettings(batch=5),
+        notice=lambda *facts: said.append(facts),
+    )
+    words = [text for done, total, text in said if "under way" in text]
+    assert words[0] == "2 replies under way, 1,280 of at most 7,595 tokens"
+    assert words[1].startswith("100.0 %, ")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -12,6 +13,15 @@ from spade_envs.models.batch_generation import ManyEnded, generate_rows, growing
 from spade_envs.models.transformers import NANO_FOLDER
 
 PAD = 0
+
+
+@pytest.fixture(autouse=True)
+def _one_thread() -> Iterator[None]:
+    """Pieces as small as these wait for each other on a busy machine."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
 
 
 @pytest.fixture(scope="module")
@@ -82,6 +92,14 @@ def test_a_processor_gets_the_places_of_the_rows_that_go_on(model: Any) -> None:
         [50 + place] * (3 * place) + [2] for place in range(4)
     ]
     assert seen == [[0, 1, 2, 3], [1, 2, 3], [2, 3], [3]]
+
+
+def test_a_batch_says_how_far_it_is(model: Any) -> None:
+    rows, mask = _rows([5, 3])
+    told: list[tuple[int, int, int]] = []
+    written = generate_rows(model, rows, mask, 70, [299], PAD, None, lambda *facts: told.append(facts))
+    assert told == [(32, 70, 2), (64, 70, 2)]
+    assert written == generate_rows(model, rows, mask, 70, [299], PAD)
 
 
 def test_a_cache_that_does_not_attend_to_everything_is_the_models_own(model: Any) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -152,9 +153,12 @@ class Advance(Protocol):
     def __call__(self, done: int, words: str = "") -> None: ...
 
 
+_MINUTE = 60.0  # seconds without a line after which a long task says how it is, where there is no bar
+
+
 @contextmanager
 def progress(title: str, total: int | None, *, every: float = 0.1) -> Iterator[Advance]:
-    """Show a progress bar on a terminal, else a plain line at each ``every``-th share of the total."""
+    """Show a progress bar on a terminal, else a plain line at each ``every``-th share of the total, or each minute."""
     if err.is_terminal:
         columns = (
             TextColumn("{task.description}"),
@@ -168,13 +172,13 @@ def progress(title: str, total: int | None, *, every: float = 0.1) -> Iterator[A
             task = bar.add_task(title, total=total, words="")
             yield lambda done, words="": bar.update(task, completed=done, words=_cut(words, 60))
         return
-    last = -1
+    last, said, at = -1, "", 0.0
 
     def plain(done: int, words: str = "") -> None:
-        nonlocal last
-        mark = int(done / (total * every)) if total else done
-        if mark > last:
-            last = mark
+        nonlocal last, said, at
+        mark, now = int(done / (total * every)) if total else done, time.monotonic()
+        if mark > last or (words != said and now - at >= _MINUTE):
+            last, said, at = max(mark, last), words, now
             err.print(f"{title}: {done}" + (f"/{total}" if total else "") + (f" {shown(words, 100)}" if words else ""))
 
     yield plain

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     import torch
 
 _ROOM = 64  # tokens, beside a quarter more than there are
+_TELL = 32  # tokens between two words on how far a batch is
 
 
 def generate_rows(
@@ -24,6 +25,7 @@ def generate_rows(
     end_ids: Sequence[int],
     pad_id: int,
     processor: Callable[[torch.Tensor], Any] | None = None,
+    on_tokens: Callable[[int, int, int], None] | None = None,
 ) -> list[list[int]]:
     """Return the new tokens of each row, with whatever came after its end.
 
@@ -35,6 +37,7 @@ def generate_rows(
         end_ids: tokens that end a row.
         pad_id: what ended rows are filled with.
         processor: makes the processor of the scores of those rows whose places it gets; None: the likeliest token.
+        on_tokens: told now and then how many tokens there are, how many there may be, and how many rows go on.
     """
     import torch
     import transformers
@@ -53,14 +56,18 @@ def generate_rows(
             pad_token_id=pad_id,
             use_cache=True,
         )
-        several = cache is not None and len(places) > 1
+        criteria = transformers.StoppingCriteriaList()
+        if cache is not None and len(places) > 1:
+            criteria.append(ManyEnded(len(places), ends))
+        if on_tokens is not None:
+            criteria.append(_Told(on_tokens, width, new_tokens))
         with torch.inference_mode(), _generation_settings(model, settings):
             ids = model.generate(
                 input_ids=ids,
                 attention_mask=attended,
                 generation_config=settings,
                 logits_processor=transformers.LogitsProcessorList([processor(places)] if processor else []),
-                stopping_criteria=transformers.StoppingCriteriaList([ManyEnded(len(places), ends)] if several else []),
+                stopping_criteria=criteria,
                 **({} if cache is None else {"cache": cache}),
             )
         ended = torch.isin(ids[:, width:], ends).any(dim=1)
@@ -169,3 +176,17 @@ class ManyEnded:
 
         self._ended |= torch.isin(input_ids[:, -1], self._ends)
         return (4 * self._ended.sum() >= len(self._ended)).expand(len(self._ended))
+
+
+class _Told:
+    """A stopping criterion that stops nothing and says how far a batch is."""
+
+    def __init__(self, on_tokens: Callable[[int, int, int], None], width: int, most: int) -> None:
+        self._on_tokens, self._width, self._most = on_tokens, width, most
+
+    def __call__(self, input_ids: torch.Tensor, scores: Any, **kwargs: Any) -> torch.Tensor:
+        """Map (batch, length) ids so far to (batch,) whether to stop."""
+        written = input_ids.shape[1] - self._width
+        if not written % _TELL:
+            self._on_tokens(written, self._most, len(input_ids))
+        return input_ids.new_zeros(len(input_ids)).bool()

@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -72,6 +72,8 @@ class TransformersModel:
         size = sum(parameter.numel() for parameter in model.parameters())
         self._one_thread = size < _ONE_THREAD_BELOW and str(model.device) == "cpu"
         self._lock = threading.Lock()
+        self.on_tokens: Callable[[int, int, int], None] | None = None
+        """Told while a batch is written: tokens so far, the most there may be, conversations that go on."""
 
     @classmethod
     def load(
@@ -228,7 +230,9 @@ class TransformersModel:
                 return _InverseTransform(numbers[places], width, sampling)
 
         with _quiet(transformers):
-            written = generate_rows(self._model, rows, mask, new_tokens, self._end_ids, self._pad_id, processor)
+            written = generate_rows(
+                *(self._model, rows, mask, new_tokens, self._end_ids, self._pad_id, processor, self.on_tokens)
+            )
         ends = set(self._end_ids)
         completions = []
         for index, ids in zip(chunk, written):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
@@ -45,8 +46,19 @@ def verdict(first: str, second: str, paired: Paired) -> str:
 
 def comparison_dict(first: Result, second: Result, paired: Paired) -> dict[str, Any]:
     """Return the comparison, JSON-safe."""
-    words = verdict(*_names(first, second), paired)
+    names = _names(first, second)
+    words = " ".join([verdict(*names, paired), *_missing(dict(zip(names, (first, second), strict=True)))])
     return {"suite": first.suite, "first": first.model, "second": second.model, **asdict(paired), "verdict": words}
+
+
+def _missing(results: Mapping[str, Result]) -> list[str]:
+    """What was never answered counts as wrong, so that a difference may be no more than that."""
+    return [
+        f"Mind that {result.errors + result.refused} of the {result.questions * result.samples} answers of {name} never "
+        "came and count as wrong" + (f", mostly since {' '.join(result.reason.split())[:300]}." if result.reason else ".")
+        for name, result in results.items()
+        if result.errors + result.refused
+    ]
 
 
 def _names(first: Result, second: Result) -> tuple[str, str]:

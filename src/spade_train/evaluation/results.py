@@ -52,6 +52,7 @@ class Result:
     seed: int = 0
     errors: int = 0  # answers that never came; they count as 0
     refused: int = 0  # questions that the model cannot take, mostly for their length; they count as 0
+    reason: str = ""  # why answers are missing or questions refused: the commonest, in its own words
     cut_off: int = 0  # replies that ran into their budget
     prompt_tokens: int = 0
     completion_tokens: int = 0
@@ -137,11 +138,19 @@ def summarise(protocol: Protocol, suite: str, model: str, answers: Sequence[Answ
         protocol_hash=protocol.hash,
         errors=sum(bool(answer.error) for answer in answers),
         refused=sum(answer.finish == REFUSED for answer in answers),
+        reason=_commonest(answers),
         cut_off=sum(answer.finish == "length" for answer in answers),
         prompt_tokens=sum(answer.prompt_tokens for answer in answers),
         completion_tokens=sum(answer.completion_tokens for answer in answers),
         **facts,
     )  # fmt: skip
+
+
+def _commonest(answers: Sequence[Answer]) -> str:
+    """Reasons that differ in their figures alone are one."""
+    reasons = [reason for answer in answers if (reason := answer.error or str(answer.detail.get("refused", "")))]
+    kinds = Counter(re.sub(r"\d+", "0", reason) for reason in reasons)
+    return next((reason for reason in reasons if re.sub(r"\d+", "0", reason) == kinds.most_common(1)[0][0]), "")
 
 
 def _plain(value: Any) -> Any:

@@ -83,6 +83,8 @@ def run_items(
     progress = _Progress(len(items), before, notice)
     known = [journal.answers[item.key] for item in items if item.key in journal.answers]
     progress.note(known, 0)
+    if hasattr(model, "on_tokens"):
+        model.on_tokens = progress.writing
     for unit, answers in _answers(suite, open_units, model, settings, settings.concurrency if single else 1):
         journal.put(answers)
         failed.update((answer.key, answer) for answer in answers if answer.error)
@@ -146,11 +148,20 @@ class _Progress:
             self._count += len(answers)
             if self._notice is None:
                 return
-            words = f"{100 * self._score / self._count:.1f} %" if self._count else ""
-            if self._new and self._done < self._total:
-                left = (time.monotonic() - self._started) / self._new * (self._total - self._done)
-                words += f", {_duration(left)} left"
-            self._notice(self._done, self._total, words)
+            self._notice(self._done, self._total, self._words())
+
+    def writing(self, tokens: int, most: int, going: int) -> None:
+        """Say how far a batch in this process is, which may take long."""
+        if self._notice is not None:
+            words = f"{going} replies under way, {tokens:,} of at most {most:,} tokens"
+            self._notice(self._done, self._total, ", ".join(filter(None, [self._words(), words])))
+
+    def _words(self) -> str:
+        words = f"{100 * self._score / self._count:.1f} %" if self._count else ""
+        if self._new and self._done < self._total:
+            left = (time.monotonic() - self._started) / self._new * (self._total - self._done)
+            words += f", {_duration(left)} left"
+        return words
 
 
 def _duration(seconds: float) -> str:

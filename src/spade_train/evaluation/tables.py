@@ -71,6 +71,8 @@ class ResultTable:
         notes = [f"{result.title}: {result.metric}; {result.questions} questions" + _times(result)
                  for result in {result.title: result for result in self.results}.values()]  # fmt: skip
         notes.append("Percent, with 95 % bootstrap intervals over questions.")
+        notes += [f"{result.title}, {result.model}: no answer, mostly since {' '.join(result.reason.split())[:300]}"
+                  for result in self.results if result.reason]  # fmt: skip
         known = sources()
         notes += [f"{name}: {known[name].strip()}" for name in dict.fromkeys(f.source for f in self.figures)]
         return notes

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from spade_train.evaluation.external.command import run_logged
+from spade_train.evaluation.external.command import last_said, run_logged
 from spade_train.evaluation.external.environment import evaluator_environment, make_environment
 from spade_train.evaluation.external.files import read_lines, write_lines
 from spade_train.evaluation.protocol import EvaluationError, Protocol
@@ -20,6 +21,7 @@ CATEGORIES = ("multi_turn_base", "multi_turn_miss_func", "multi_turn_miss_param"
 _DRIVER = Path(__file__).with_name("bfcl_driver.py")
 _MODEL = "spade-model"
 _FAILED = "Error during inference:"
+_STEP = re.compile(rb"ID: (\S+, Turn: \d+, Step: \d+)")  # which it prints before each request
 
 
 def categories_of(suite: str) -> tuple[str, ...]:
@@ -92,7 +94,7 @@ class BfclRun:
 
         def tick() -> None:
             if notice is not None:
-                notice(len(self._results()), len(questions), "")
+                notice(len(self._results()), len(questions), last_said(self._folder, _STEP))
 
         run_logged("bfcl-eval", command, self._folder, self._environment(served.base_url, key), tick)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 import time
@@ -17,6 +18,7 @@ _ENDS_WITH_PARENT = (
     "os.execv(sys.argv[1], sys.argv[1:])\n"
 )
 """Run before the command: it is to end with the evaluation, however that ends (Linux)."""
+_LAST_BYTES = 4096
 
 
 def run_logged(
@@ -62,3 +64,14 @@ def run_logged(
     if process.returncode:
         said = log_path.read_text(encoding="utf-8", errors="replace").strip()[-800:]
         raise EvaluationError(f"{what} failed; its log is {log_path}. It said: {said}")
+
+
+def last_said(folder: Path, pattern: re.Pattern[bytes], log_name: str = "log.txt") -> str:
+    """Return the last match of ``pattern``'s group at the end of a log, for the progress; "" if there is none."""
+    try:
+        with (folder / log_name).open("rb") as log:
+            log.seek(max(0, log.seek(0, 2) - _LAST_BYTES))
+            found = pattern.findall(log.read())
+    except OSError:
+        return ""
+    return found[-1].decode("utf-8", "replace") if found else ""

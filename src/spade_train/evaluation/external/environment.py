@@ -65,7 +65,8 @@ def evaluator_environment(**values: str) -> dict[str, str]:
     # Endpoints of this machine are never behind a proxy.
     outside = [part for name in ("no_proxy", "NO_PROXY") for part in kept.get(name, "").split(",") if part]
     direct = ",".join(dict.fromkeys([*outside, "127.0.0.1", "localhost"]))
-    return kept | {"no_proxy": direct, "NO_PROXY": direct} | values
+    # Unbuffered, so that a log says how far its evaluator is.
+    return kept | {"no_proxy": direct, "NO_PROXY": direct, "PYTHONUNBUFFERED": "1"} | values
 
 
 def _run(command: list[str], name: str, *, pip: bool = False) -> None:

@@ -166,9 +166,10 @@ def _tau2(
     name: str, checkout: Path, folder: Path, protocol: Protocol, options: ExternalOptions, notice: Notice | None
 ) -> tuple[list[Question], list[Answer], int]:
     run = Tau2Run(folder, protocol, checkout, domains_of(name, protocol), options.limit)
-    before = run.done()
-    with options.serve(protocol) as served:
-        run.run(served, _user(options, protocol, served), options, notice)
+    before, complete = run.done()
+    if not complete:
+        with options.serve(protocol) as served:
+            run.run(served, _user(options, protocol, served), options, notice)
     questions, answers = run.collected()
     return questions, answers, len(answers) - before
 

@@ -139,10 +139,16 @@ class Tau2Run:
             answers += read_simulations(found, domain)
         return [Question(key, group=group) for key, group in dict.fromkeys((a.id, a.group) for a in answers)], answers
 
-    def done(self) -> int:
-        """How many simulations there are, of those that need not be run again."""
-        found = [self._results(domain) for domain in self._tasks]
-        return sum(not answer.error for results in found if results for answer in read_simulations(results, ""))
+    def done(self) -> tuple[int, bool]:
+        """How many simulations there are of those that need not be run again, and whether these are all."""
+        found = {domain: self._results(domain) for domain in self._tasks}
+        done = {
+            domain: sum(not answer.error for answer in read_simulations(results, domain))
+            for domain, results in found.items()
+            if results is not None
+        }
+        wanted = {domain: len((found[domain] or {}).get("tasks", ())) * self._protocol.samples for domain in done}
+        return sum(done.values()), done == wanted and len(done) == len(self._tasks)
 
     def _command(self, domain: str, tasks: int, options: ExternalOptions) -> list[str]:
         protocol = self._protocol
@@ -182,8 +188,10 @@ class Tau2Run:
         interpreter = interpreter or next(filter(None, map(shutil.which, _PYTHONS)), None)
         if interpreter is None:
             raise EvaluationError("tau2-bench needs Python 3.12 or 3.13: install one, so that python3.12 is found")
-        # Editable, so that a checkout that is brought up to date is what runs.
-        return make_environment(f"tau2-{made_for}", ["-e", str(self._checkout)], interpreter)
+        # Editable, so that a checkout that is brought up to date is what runs. It imports audioop, which Python has no
+        # more from 3.13 on.
+        packages = ["-e", str(self._checkout), "audioop-lts; python_version >= '3.13'"]
+        return make_environment(f"tau2-{made_for}", packages, interpreter)
 
     @staticmethod
     def _asked(role: str, name: str, temperature: float, tokens: int, **more: Any) -> list[str]:

@@ -20,7 +20,7 @@ from spade_envs.sandbox import Sandbox
 from spade_envs.sandbox.types import IsolationLevel, ProgramError
 from spade_train.evaluation.protocol import Protocol
 from spade_train.evaluation.question import Answer, Item, Question
-from spade_train.evaluation.suite import in_turn
+from spade_train.evaluation.suite import REFUSED, in_turn, is_refusal
 from spade_train.pool_sources import FixedPool, load_pool
 
 _FIRST_SEED = 1 << 31
@@ -116,13 +116,18 @@ class EnvironmentSuite:
             episodes = play_episodes(model, list(tasks.values()), sandbox, config, sampling)
             for place, episode in zip(tasks, episodes, strict=True):
                 item = items[place]
+                error = episode.error if episode.stop == "model_error" else ""
+                finish = "length" if episode.stop in ("token_budget", "context_limit") else "stop"
+                detail = {"return": episode.return_, "turns": episode.turns, "stop": str(episode.stop)}
+                if is_refusal(error):
+                    error, finish, detail = "", REFUSED, {**detail, "refused": error}
                 answers[place] = Answer(
                     *(*item.key, item.question.group, float(episode.return_ >= WIN_RETURN)),
                     text=json.dumps(episode.to_dict(), default=str),
-                    finish="length" if episode.stop in ("token_budget", "context_limit") else "stop",
+                    finish=finish,
                     completion_tokens=episode.tokens,
-                    error=episode.error if episode.stop == "model_error" else "",
-                    detail={"return": episode.return_, "turns": episode.turns, "stop": str(episode.stop)},
+                    error=error,
+                    detail=detail,
                 )
         return [answers[place] for place in range(len(items))]
 

@@ -23,6 +23,7 @@ from spade_envs.models.base import Completion, Conversation, Sampling
 from spade_envs.record import EnvironmentRecord
 from spade_envs.spaces import UnicodeText
 from spade_train.evaluation.catalogue import SuiteOptions, check_suite, make_suite
+from spade_train.evaluation.compare import compare_results, comparison_dict
 from spade_train.evaluation.evaluate import evaluate
 from spade_train.evaluation.protocol import EvaluationError
 from spade_train.evaluation.runner import RunSettings
@@ -30,6 +31,7 @@ from spade_train.evaluation.suite import Suite
 from spade_train.evaluation.suites.extraction import boxed, final_answer
 from spade_train.evaluation.suites.maths import MathVerifier
 from spade_train.evaluation.suites.reasoning import FIRST_SEED, ReasoningSuite, hard_tasks, unknown_tasks
+from spade_train.evaluation.tables import ResultTable
 
 AIME = [
     {"id": 1, "problem": "What is 6 times 7?", "answer": 42},
@@ -190,6 +192,22 @@ def test_a_memory(tmp_path: Path) -> None:
     suite.close()
 
 
+def test_an_episode_that_never_fits_is_refused_and_says_why(tmp_path: Path) -> None:
+    with Memory.open(tmp_path / "memory") as memory:
+        memory.add(EnvironmentRecord.create(PROGRAM, "GuessEnv", skill="saying"))
+    suite = make_suite(f"memory:{tmp_path / 'memory'}")
+    full, _, _ = evaluate(suite, lambda: RuleModel(lambda *_: "?"), "full@1", tmp_path / "out")
+    _, _, again = evaluate(suite, lambda: RuleModel(lambda *_: "?"), "full@1", tmp_path / "out")
+    right, _, _ = evaluate(suite, lambda: _Sayer(True), "right@1", tmp_path / "out")
+    suite.close()
+    assert (full.errors, full.refused, again) == (0, full.samples, 0)
+    assert full.reason.startswith("the prompt has 9 tokens")
+    assert "answers missing, mostly since the prompt has 9" in ResultTable([full]).markdown()
+    words = comparison_dict(full, right, compare_results(full, right))["verdict"]
+    assert f"Mind that {full.samples} of the {full.samples} answers of full never came" in words
+    assert "answers of right" not in words
+
+
 class EchoEnv(gymnasium.Env[str, str]):
     """Say the number that is shown, by hand."""
 
@@ -218,6 +236,7 @@ import sys
 from pathlib import Path
 from spade_envs.models import load_model
 from spade_train.evaluation.catalogue import SuiteOptions, make_suite
+from spade_train.evaluation.compare import compare_results, comparison_dict
 from spade_train.evaluation.evaluate import evaluate
 from spade_train.evaluation.runner import RunSettings
 url, data, output = sys.argv[1:]

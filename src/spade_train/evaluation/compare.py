@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import Any
 
 from spade_train.evaluation.protocol import EvaluationError
-from spade_train.evaluation.results import Result
+from spade_train.evaluation.results import Result, since
 from spade_train.evaluation.statistics import Paired, compare_paired
 
 
@@ -54,8 +54,8 @@ def comparison_dict(first: Result, second: Result, paired: Paired) -> dict[str, 
 def _missing(results: Mapping[str, Result]) -> list[str]:
     """What was never answered counts as wrong, so that a difference may be no more than that."""
     return [
-        f"Mind that {result.errors + result.refused} of the {result.questions * result.samples} answers of {name} never "
-        "came and count as wrong" + (f", mostly since {' '.join(result.reason.split())[:300]}." if result.reason else ".")
+        f"Mind that {result.errors + result.refused} of the {result.questions * result.samples} answers of {name} "
+        f"never came and count as wrong{since(result.reason)}."
         for name, result in results.items()
         if result.errors + result.refused
     ]

@@ -5,6 +5,8 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
+import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -144,6 +146,11 @@ def summarise(protocol: Protocol, suite: str, model: str, answers: Sequence[Answ
         completion_tokens=sum(answer.completion_tokens for answer in answers),
         **facts,
     )  # fmt: skip
+
+
+def since(reason: str) -> str:
+    """Why no answer came, as the end of a sentence; empty if nothing is known."""
+    return f", mostly since {' '.join(reason.split())[:300]}" if reason else ""
 
 
 def _commonest(answers: Sequence[Answer]) -> str:

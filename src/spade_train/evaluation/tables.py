@@ -9,7 +9,7 @@ from typing import Any
 import yaml
 
 from spade_train.evaluation.protocol import EvaluationError, Figure, published_means, published_protocol
-from spade_train.evaluation.results import Result
+from spade_train.evaluation.results import Result, since
 
 MEASURED, PUBLISHED = "measured here", "published"
 
@@ -71,7 +71,7 @@ class ResultTable:
         notes = [f"{result.title}: {result.metric}; {result.questions} questions" + _times(result)
                  for result in {result.title: result for result in self.results}.values()]  # fmt: skip
         notes.append("Percent, with 95 % bootstrap intervals over questions.")
-        notes += [f"{result.title}, {result.model}: no answer, mostly since {' '.join(result.reason.split())[:300]}"
+        notes += [f"{result.title}, {result.model}: answers missing{since(result.reason)}"
                   for result in self.results if result.reason]  # fmt: skip
         known = sources()
         notes += [f"{name}: {known[name].strip()}" for name in dict.fromkeys(f.source for f in self.figures)]

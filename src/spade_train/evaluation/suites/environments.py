@@ -116,17 +116,17 @@ class EnvironmentSuite:
             episodes = play_episodes(model, list(tasks.values()), sandbox, config, sampling)
             for place, episode in zip(tasks, episodes, strict=True):
                 item = items[place]
-                error = episode.error if episode.stop == "model_error" else ""
+                failed = episode.error if episode.stop == "model_error" else ""
                 finish = "length" if episode.stop in ("token_budget", "context_limit") else "stop"
-                detail = {"return": episode.return_, "turns": episode.turns, "stop": str(episode.stop)}
-                if is_refusal(error):
-                    error, finish, detail = "", REFUSED, {**detail, "refused": error}
+                detail: dict[str, Any] = {"return": episode.return_, "turns": episode.turns, "stop": str(episode.stop)}
+                if is_refusal(failed):
+                    failed, finish, detail = "", REFUSED, {**detail, "refused": failed}
                 answers[place] = Answer(
                     *(*item.key, item.question.group, float(episode.return_ >= WIN_RETURN)),
                     text=json.dumps(episode.to_dict(), default=str),
                     finish=finish,
                     completion_tokens=episode.tokens,
-                    error=error,
+                    error=failed,
                     detail=detail,
                 )
         return [answers[place] for place in range(len(items))]

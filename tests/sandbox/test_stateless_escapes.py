@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import sys
 
 import pytest
 
@@ -137,7 +138,11 @@ def reached(sandbox: Sandbox, source: str) -> bool:
 
 @pytest.mark.parametrize("name", SHARED)
 def test_no_way_is_overlooked(name: str, sandbox: Sandbox) -> None:
-    assert not check(SHARED[name])
+    reasons = check(SHARED[name])
+    if name == "walrus annotation" and sys.version_info >= (3, 14):
+        assert "syntax error" in reasons[0].message  # there, annotations bind nothing
+        return
+    assert not reasons
     assert not is_stateless(ast.parse(SHARED[name]))
     assert not reached(sandbox, SHARED[name])
 

@@ -76,6 +76,10 @@ class SelfPlay:
             SandboxError: if programs cannot be isolated as well as asked for.
         """
         check_trl()
+        if config.threads:
+            import torch
+
+            torch.set_num_threads(config.threads)
         parts = open_parts(config, tokenizer, context_tokens)
         return cls(config, parts.rollout, parts.curriculum, parts.memory, parts.sandbox, parts.author)
 

@@ -46,6 +46,16 @@ def test_fix_writes_beside_the_original_and_says_what_it_did(tmp_path: Path) -> 
     assert [entry["fixed"] for entry in again] == [{"path": str(fixed), "mends": ["Markdown fence removed"]}]
 
 
+def test_fix_says_so_where_there_is_nothing_that_it_can_mend(tmp_path: Path) -> None:
+    file = tmp_path / "files.py"
+    file.write_text("import os\n" + SUM)
+    done = spade("validate", str(file), "--fix", home=tmp_path / "home")
+    assert done.returncode == 1
+    assert f"{file}: --fix found nothing that it can mend" in done.stdout
+    file.write_text(SUM)
+    assert "--fix" not in spade("validate", str(file), "--fix", home=tmp_path / "home").stdout
+
+
 def test_fix_in_place(tmp_path: Path) -> None:
     file = tmp_path / "sum.py"
     file.write_text(FENCED)

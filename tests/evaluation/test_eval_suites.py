@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -203,6 +204,9 @@ def test_an_episode_that_never_fits_is_refused_and_says_why(tmp_path: Path) -> N
     assert (full.errors, full.refused, again) == (0, full.samples, 0)
     assert full.reason.startswith("the prompt has 9 tokens")
     assert "answers missing, mostly since the prompt has 9" in ResultTable([full]).markdown()
+    other = replace(right, protocol={**right.protocol, "options": {"prompts": "nano"}}, protocol_hash="other")
+    with pytest.raises(EvaluationError, match=r"prompts 'by kind' and 'nano'"):
+        compare_results(right, other)
     words = comparison_dict(full, right, compare_results(full, right))["verdict"]
     assert f"Mind that {full.samples} of the {full.samples} answers of full never came" in words
     assert "answers of right" not in words

@@ -101,6 +101,17 @@ def test_an_environment_with_all_that_is_known(browser):
     assert "&#34;seed&#34;: 3" in text
 
 
+def test_only_what_has_a_hint_offers_it(browser):
+    for source, offered in ((BOXED, False), (GUESS, True), (SHOP, True)):
+        assert ("Play with the hint" in page(browser, f"/environment/{record(source).id}")) is offered
+
+
+def test_whether_it_was_played_is_asked_in_words(browser):
+    text = page(browser, "/pool?played=no")
+    assert '<option value="yes">played</option>' in text
+    assert '<option value="no" selected>not played</option>' in text
+
+
 def test_the_statement_follows_the_seed(browser):
     first, second = (page(browser, f"/environment/{record(BOXED).id}?seed={seed}") for seed in (1, 2))
     statements = [re.search(r"What is \d+ \+ \d+", text)[0] for text in (first, second)]

@@ -163,6 +163,8 @@ def _print(verdict: Verdict, mended: FileFix | None, *, verbose: bool, quiet: bo
 
     if mended is not None and mended.mends:
         out.print(f"{shown(verdict.label)}: mended: {shown('; '.join(mended.mends))} → {shown(mended.path)}")
+    elif mended is not None and not quiet and not verdict.report.admitted:
+        out.print(f"{shown(verdict.label)}: --fix found nothing that it can mend; what follows needs you")
     if not quiet:
         out.print(shown(render.one_line(verdict.report, verdict.label)))
     if not verbose:

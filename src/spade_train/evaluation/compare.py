@@ -22,7 +22,7 @@ def compare_results(first: Result, second: Result, seed: int = 0) -> Paired:
         if one != two:
             raise EvaluationError(
                 f"only results of the same suite, version and protocol can be compared: {what} is {one!r} for "
-                f"{first.model} and {two!r} for {second.model}"
+                f"{first.model} and {two!r} for {second.model}{_settings(first, second)}"
             )
     return compare_paired(first.scores, second.scores, seed)
 
@@ -49,6 +49,19 @@ def comparison_dict(first: Result, second: Result, paired: Paired) -> dict[str, 
     names = _names(first, second)
     words = " ".join([verdict(*names, paired), *_missing(dict(zip(names, (first, second), strict=True)))])
     return {"suite": first.suite, "first": first.model, "second": second.model, **asdict(paired), "verdict": words}
+
+
+def _settings(first: Result, second: Result) -> str:
+    """What of the two protocols differs, in words; empty if neither tells."""
+    one, two = (_flat(result.protocol) for result in (first, second))
+    differing = [key for key in dict.fromkeys((*one, *two)) if one.get(key) != two.get(key)]
+    told = ", ".join(f"{key} {one.get(key)!r} and {two.get(key)!r}" for key in differing)
+    return f" ({told[:600]})" if told else ""
+
+
+def _flat(protocol: Mapping[str, Any]) -> dict[str, Any]:
+    rest = {key: value for key, value in protocol.items() if key not in ("options", "title", "columns", "metric")}
+    return {**rest, **protocol.get("options", {})}
 
 
 def _missing(results: Mapping[str, Result]) -> list[str]:

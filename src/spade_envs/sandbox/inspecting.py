@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from opcode import opmap
 from types import CodeType
 from typing import Any
 
@@ -115,10 +116,17 @@ def _hidden(environment: Any, conditions: list[Any]) -> list[Scalar]:
         code = getattr(condition, "__code__", None)
         if type(code) is CodeType:
             add([constant for constant in code.co_consts if type(constant) in (str, int, float, tuple)])
+            add(_small_numbers(code.co_code))
     for name, value in attributes(environment).items():
         if name not in _NOT_STATE and name not in ("_state", "_current_msg"):
             add(value)
     return [value for _, value in found]
+
+
+def _small_numbers(code: bytes) -> list[int]:
+    """Numbers that code holds itself, as it does from Python 3.14."""
+    small = opmap.get("LOAD_SMALL_INT")
+    return [code[i + 1] for i in range(0, len(code), 2) if code[i] == small]
 
 
 def _methods(cls: type) -> dict[str, list[Any]]:

@@ -70,7 +70,7 @@ def audit(event: str, arguments: tuple[object, ...]) -> None:
             return  # typing compiles annotations given as text, and does not run them
         events.append(f"{event} {arguments[-1]!r}"[:80])
     elif event.startswith(tuple(FORBIDDEN_EVENTS)):
-        if event in ("sys._getframe", "import"):
+        if event in ("sys._getframe", "sys._getframemodulename", "import"):
             if real_frame(1).co_filename == "<environment>":
                 events.append(event)
         else:

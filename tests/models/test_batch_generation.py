@@ -94,6 +94,14 @@ def test_a_processor_gets_the_places_of_the_rows_that_go_on(model: Any) -> None:
     assert seen == [[0, 1, 2, 3], [1, 2, 3], [2, 3], [3]]
 
 
+def test_each_row_has_its_own_room(model: Any) -> None:
+    rows, mask = _rows([9, 30, 4, 17])
+    rooms = [60, 5, 70, 33]
+    written = generate_rows(model, rows, mask, rooms, [299], PAD)
+    assert [len(row) for row in written] == rooms
+    assert written == [_plain(model, row, seen, room, [299]) for row, seen, room in zip(rows, mask, rooms)]
+
+
 def test_a_batch_says_how_far_it_is(model: Any) -> None:
     rows, mask = _rows([5, 3])
     told: list[tuple[int, int, int]] = []
@@ -116,7 +124,14 @@ def test_a_cache_that_does_not_attend_to_everything_is_the_models_own(model: Any
 
 
 def test_rows_stop_when_a_quarter_has_ended() -> None:
-    criterion = ManyEnded(5, torch.tensor([2, 9]))
+    criterion = ManyEnded(torch.tensor([2, 9]), torch.tensor([8, 8, 8, 8, 8]), 1)
     scores = None
     assert not criterion(torch.tensor([[1], [2], [1], [1], [1]]), scores).any()
     assert criterion(torch.tensor([[1], [0], [1], [9], [1]]), scores).all()  # the first is filled up since
+
+
+def test_learned_positions_are_never_exceeded() -> None:
+    config = transformers.GPT2Config(n_positions=40, n_embd=16, n_layer=1, n_head=2, vocab_size=300, n_inner=16)
+    model = transformers.GPT2LMHeadModel(config).eval()
+    rows, mask = _rows([35, 5, 12])
+    assert [len(row) for row in generate_rows(model, rows, mask, [5, 35, 28], [999], PAD)] == [5, 35, 28]

@@ -21,7 +21,7 @@ def generate_rows(
     model: Any,
     rows: list[list[int]],
     mask: list[list[int]],
-    new_tokens: int,
+    new_tokens: int | Sequence[int],
     end_ids: Sequence[int],
     pad_id: int,
     processor: Callable[[torch.Tensor], Any] | None = None,
@@ -33,7 +33,7 @@ def generate_rows(
         model: a causal language model on its device.
         rows: prompts of equal length, padded on the left.
         mask: 0 where a row is padded, 1 elsewhere.
-        new_tokens: most of them for each row.
+        new_tokens: most of them for each row, or for each of the rows: a short prompt has more room than a long one.
         end_ids: tokens that end a row.
         pad_id: what ended rows are filled with.
         processor: makes the processor of the scores of those rows whose places it gets; None: the likeliest token.
@@ -45,11 +45,15 @@ def generate_rows(
     device, width, cache = model.device, len(rows[0]), growing_cache(model)
     ids, attended = torch.tensor(rows, device=device), torch.tensor(mask, device=device)
     ends = torch.tensor(list(end_ids), device=device)
+    rooms = torch.tensor([new_tokens] * len(rows) if isinstance(new_tokens, int) else list(new_tokens), device=device)
+    if cache is None:  # no row can leave on the way: all keep to the least
+        rooms = rooms.min().expand(len(rows))
+    most = int(rooms.max())
     places = torch.arange(len(rows), device=device)  # of the rows that go on
     written: dict[int, list[int]] = {}
     while True:
         settings = transformers.GenerationConfig(
-            max_new_tokens=new_tokens - (ids.shape[1] - width),
+            max_new_tokens=int(rooms[places].max()) - (ids.shape[1] - width),
             do_sample=False,
             num_beams=1,
             eos_token_id=list(end_ids),
@@ -58,9 +62,9 @@ def generate_rows(
         )
         criteria = transformers.StoppingCriteriaList()
         if cache is not None and len(places) > 1:
-            criteria.append(ManyEnded(len(places), ends))
+            criteria.append(ManyEnded(ends, rooms[places], width))
         if on_tokens is not None:
-            criteria.append(_Told(on_tokens, width, new_tokens))
+            criteria.append(_Told(on_tokens, width, most))
         with torch.inference_mode(), _generation_settings(model, settings):
             ids = model.generate(
                 input_ids=ids,
@@ -70,12 +74,12 @@ def generate_rows(
                 stopping_criteria=criteria,
                 **({} if cache is None else {"cache": cache}),
             )
-        ended = torch.isin(ids[:, width:], ends).any(dim=1)
-        if cache is None or ids.shape[1] - width >= new_tokens:
+        ended = torch.isin(ids[:, width:], ends).any(dim=1) | (ids.shape[1] - width >= rooms[places])
+        if cache is None or ids.shape[1] - width >= most:
             ended = torch.ones_like(ended)
         written.update(zip(places[ended].tolist(), ids[ended, width:].tolist()))
         if len(written) == len(rows):
-            return [written[place] for place in range(len(rows))]
+            return [written[place][:room] for place, room in enumerate(rooms.tolist())]
         going = (~ended).nonzero().squeeze(1)
         ids, places = ids[going], places[going]
         attended = torch.cat([attended[going], attended.new_ones(len(going), ids.shape[1] - attended.shape[1])], dim=1)
@@ -164,18 +168,19 @@ def _larger(old: torch.Tensor, new: torch.Tensor, filled: int, size: int) -> tor
 
 
 class ManyEnded:
-    """A stopping criterion: all rows stop once a quarter of them has ended, so that those can be left out."""
+    """A stopping criterion: all rows stop once a quarter of them, or the room of one, has ended; these are left out."""
 
-    def __init__(self, rows: int, ends: torch.Tensor) -> None:
-        self._ended = ends.new_zeros(rows).bool()
-        self._ends = ends
+    def __init__(self, ends: torch.Tensor, rooms: torch.Tensor, width: int) -> None:
+        self._ended = rooms.new_zeros(len(rooms)).bool()
+        self._ends, self._rooms, self._width = ends, rooms, width
 
     def __call__(self, input_ids: torch.Tensor, scores: Any, **kwargs: Any) -> torch.Tensor:
         """Map (batch, length) ids so far to (batch,) whether to stop."""
         import torch
 
         self._ended |= torch.isin(input_ids[:, -1], self._ends)
-        return (4 * self._ended.sum() >= len(self._ended)).expand(len(self._ended))
+        full = (input_ids.shape[1] - self._width >= self._rooms).any()
+        return (full | (4 * self._ended.sum() >= len(self._ended))).expand(len(self._ended))
 
 
 class _Told:

@@ -217,13 +217,13 @@ class TransformersModel:
         import transformers
 
         width = max(len(prompts[index]) for index in chunk)
-        new_tokens = min(sampling.max_tokens, self._context - width)
+        rooms = [min(sampling.max_tokens, self._context - len(prompts[index])) for index in chunk]
         rows = [[self._pad_id] * (width - len(prompts[index])) + prompts[index] for index in chunk]
         mask = [[0] * (width - len(prompts[index])) + [1] * len(prompts[index]) for index in chunk]
         processor = None
         if sampling.temperature > 0:
             drawn = [keys[index] if keys else (sampling.seed, index) for index in chunk]
-            uniforms = np.stack([_uniforms(seed, place, new_tokens) for seed, place in drawn])
+            uniforms = np.stack([_uniforms(seed, place, max(rooms)) for seed, place in drawn])
             numbers = torch.from_numpy(uniforms).to(self._model.device)
 
             def processor(places: torch.Tensor) -> _InverseTransform:
@@ -231,7 +231,7 @@ class TransformersModel:
 
         with _quiet(transformers):
             written = generate_rows(
-                *(self._model, rows, mask, new_tokens, self._end_ids, self._pad_id, processor, self.on_tokens)
+                *(self._model, rows, mask, rooms, self._end_ids, self._pad_id, processor, self.on_tokens)
             )
         ends = set(self._end_ids)
         completions = []

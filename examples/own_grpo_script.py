@@ -33,6 +33,7 @@ def main(output: str, cycles: int) -> None:
         per_device_train_batch_size=64,
         learning_rate=1e-3,
         use_cpu=True,
+        threads=1,  # in so small a model more of them mostly wait for each other
         bf16=False,
         gradient_checkpointing=False,
     )

@@ -29,8 +29,9 @@ def main(output: str, cycles: int) -> None:
     tokenizer = AutoTokenizer.from_pretrained(NANO_FOLDER, padding_side="left")
     model = AutoModelForCausalLM.from_pretrained(NANO_FOLDER, dtype="float32")
     config = SpadeConfig(
-        output_dir=output, max_steps=cycles, corpus="builtin:nano", prompts="nano", documents=2, designs=4, plays=4, threads=1,
+        output_dir=output, max_steps=cycles, corpus="builtin:nano", prompts="nano", documents=2, designs=4, plays=4,
         per_device_train_batch_size=64, learning_rate=1e-3, use_cpu=True, bf16=False, gradient_checkpointing=False,
+        threads=1,
     )  # fmt: skip
     with SelfPlay.from_config(config, tokenizer) as session, training_display(cycles) as display:
 

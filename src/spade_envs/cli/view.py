@@ -109,7 +109,7 @@ def _runs(folders: list[Path]) -> list[Path]:
     """
     for folder in folders:
         if not folder.is_dir():
-            raise ValueError(f"no folder {folder}: expected what spade train wrote")
+            raise ValueError(f"no folder {folder}: expected what spade train wrote; a run makes it as it begins")
         if not is_run(folder) and any(folder.iterdir()):
             raise ValueError(f"{folder} is not a run: expected {METRICS} or {TRANSCRIPTS} in it (or an empty folder)")
     return [folder.resolve() for folder in folders]

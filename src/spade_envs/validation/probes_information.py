@@ -37,15 +37,17 @@ def secrets(evidence: Evidence) -> list[Finding]:
     if played and all(len(rollout.turns) <= 1 for rollout in played):
         reason = f"a secret: {same}, and the only turn ends the episode. {advice}"
         return [Finding("secrets", Severity.REFUSE, reason, proof)]
-    # Seeds also part where one is played by its own solution and the other is not: that says no more than "right".
-    tried = [rollout for rollout in played if not rollout.policy.startswith("solution_")]
+    # Seeds also part where one is played by its own solution and the other is not: that says no more than "right",
+    # unless the moves are calls of tools, whose results say more.
+    tools = bool(evidence.survey[0].tools)
+    tried = [rollout for rollout in played if tools or not rollout.policy.startswith("solution_")]
     if _revealed(tried):
         reason = "the first observation hides the answer; play reveals it."
         return [Finding("secrets", Severity.INFO, reason, proof)]
     if _can_be_tried(evidence, played):
         reason = "the first observation hides the answer and no feedback was seen; trying all answers would find it."
         return [Finding("secrets", Severity.WARN, reason, proof)]
-    if evidence.survey[0].tools or len(_answers_given(tried)) > _BLIND:
+    if tools or len(_answers_given(tried)) > _BLIND:
         reason = f"{same}, and nothing was seen to tell more. {advice}"
         return [Finding("secrets", Severity.WARN, reason, proof)]
     reason = f"a secret: {same}, and no action revealed more. {advice}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 import shutil
 from collections import Counter
@@ -15,10 +16,12 @@ from spade_envs.designer import (
     PromptSetError,
     available_prompt_sets,
     copy_prompt_set,
+    default_prompt_set,
     validation_config,
 )
 from spade_envs.designer.prompts import MAX_FAULTS, PROMPTS_FOLDER
 from spade_envs.episode import PlayConfig
+from spade_envs.models.transformers import NANO_FOLDER
 from spade_envs.record import EnvironmentRecord, PlayStatistics
 from spade_envs.sandbox import Sandbox
 from spade_envs.validation import Severity, validate
@@ -247,3 +250,18 @@ def test_severities_are_read_by_name(own: Path) -> None:
     with (own / "set.toml").open("a") as file:
         file.write('\n[validation]\nhint_answer = "warn"\n')
     assert validation_config(PromptSet.load(own)).hint_answer is Severity.WARN
+
+
+def test_the_embedded_model_has_its_own_set_as_an_adapter_or_merged_too(tmp_path: Path) -> None:
+    adapter, merged, other = (tmp_path / name for name in ("adapter", "merged", "other"))
+    for folder in (adapter, merged, other):
+        folder.mkdir()
+    (adapter / "adapter_config.json").write_text(json.dumps({"base_model_name_or_path": str(NANO_FOLDER)}))
+    shutil.copy(NANO_FOLDER / "config.json", merged)
+    (other / "config.json").write_text('{"model_type": "qwen3", "hidden_size": 2048, "vocab_size": 151936}')
+    for model in ("nano", f"hf:{adapter}", f"hf:{merged}", str(merged)):
+        assert default_prompt_set(model) == default_prompt_set(model, "tool_use") == "nano"
+    (merged / "config.json").write_text("{")
+    for model in (f"hf:{other}", f"hf:{merged}", "hf:owner/name", "openai:nano", "smollm2"):
+        assert default_prompt_set(model) == "games"
+        assert default_prompt_set(model, "tool_use") == "tool_use"

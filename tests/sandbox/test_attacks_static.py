@@ -74,8 +74,9 @@ def test_nothing_is_reached(attack, sandbox):
     if "error" not in attack:
         try:
             play(sandbox, attack)
-        except ProgramRaised as error:  # what some versions of Python would reach is stopped there
-            assert error.exception == "Refused"
+        except ProgramRaised as error:
+            if error.exception != "Refused":  # what some versions of Python would reach is stopped there
+                raise
         return
     with pytest.raises(ProgramRaised) as caught:
         play(sandbox, attack)

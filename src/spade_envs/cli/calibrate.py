@@ -160,6 +160,7 @@ def calibrate(
     """
     from spade_envs.calibration import CalibrationConfig
     from spade_envs.cluster import calibrate_on_cluster
+    from spade_envs.designer.prompt_files import default_prompt_set
     from spade_envs.memory import Memory
     from spade_envs.models import check_spec, load_model
     from spade_envs.models.base import Sampling
@@ -204,9 +205,7 @@ def calibrate(
         def work() -> Iterator[Chunk]:
             """Chunks with what they are played by; tools are settled where the player is."""
             for chunk in _chunks(records, config.chunk):
-                name = prompts or (
-                    "nano" if agent == "nano" else "tool_use" if chunk[0].kind == "tool_use" else "games"
-                )
+                name = prompts or default_prompt_set(agent, chunk[0].kind)
                 play = replace(_play_config(name, scripted), tools="native" if tools == "native" else "text")
                 sampling = Sampling(max_tokens=play.turn_tokens, temperature=temperature, seed=seed)
                 yield chunk, play, replace(config, chunk=len(chunk)), sampling, tools == "auto"

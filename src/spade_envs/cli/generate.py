@@ -150,7 +150,7 @@ def generate(
     """
     from spade_envs.contamination import CleanCorpus, ContaminationGuard, read_questions
     from spade_envs.corpus import Corpus
-    from spade_envs.designer import Designer, PromptSet, copy_prompt_set, cut_for, preview
+    from spade_envs.designer import Designer, PromptSet, copy_prompt_set, cut_for, default_prompt_set, preview
     from spade_envs.designer.generate import generate as run_generation
     from spade_envs.memory import Memory, default_home
     from spade_envs.models import check_spec, load_model
@@ -162,9 +162,9 @@ def generate(
     check_spec(model)
     if hint_model is not None:
         check_spec(hint_model)
-    prompt_set = PromptSet.load(prompts or ("nano" if model == "nano" else "games"))
+    prompt_set = PromptSet.load(prompts or default_prompt_set(model))
     if copy_prompts is not None:
-        copied = copy_prompt_set(prompts or ("nano" if model == "nano" else "games"), copy_prompts)
+        copied = copy_prompt_set(prompts or default_prompt_set(model), copy_prompts)
         out.print(f"prompts copied to {shown(str(copied))}; edit them and pass --prompts {shown(str(copy_prompts))}")
         return
     if document_tokens is not None:

@@ -110,6 +110,7 @@ def play(
 
     Example: `spade play my_env.py --agent solution --json`
     """
+    from spade_envs.designer.prompt_files import default_prompt_set
     from spade_envs.designer.prompts import PromptSet
     from spade_envs.models import check_spec
     from spade_envs.models.base import Sampling
@@ -123,7 +124,7 @@ def play(
         check_spec(agent, others=PLAYER_NAMES)
     config, sampling = PlayConfig(), Sampling(temperature=temperature, seed=seed)
     if not scripted:
-        chosen = PromptSet.load(prompts or ("nano" if agent == "nano" else "games"))
+        chosen = PromptSet.load(prompts or default_prompt_set(agent))
         config = PlayConfig(system_prompt=chosen.agent_system, hint_template=chosen.hint_template, **chosen.play)
         sampling = replace(sampling, max_tokens=config.turn_tokens)
     if max_turns:

@@ -4,7 +4,7 @@ from spade_envs.designer.attempt import Attempt, DesignPrompt
 from spade_envs.designer.designer import Designer, validation_config
 from spade_envs.designer.generate import GenerateError, generate
 from spade_envs.designer.hints import HintWriter
-from spade_envs.designer.prompt_files import copy_prompt_set
+from spade_envs.designer.prompt_files import copy_prompt_set, default_prompt_set
 from spade_envs.designer.prompts import PromptSet, PromptSetError, available_prompt_sets
 from spade_envs.designer.rounds import preview
 from spade_envs.designer.summary import GenerateSummary
@@ -24,6 +24,7 @@ __all__ = [
     "available_prompt_sets",
     "copy_prompt_set",
     "cut_for",
+    "default_prompt_set",
     "extract_program",
     "generate",
     "preview",

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import shutil
 import tomllib
 from pathlib import Path
 from typing import Any
 
 PROMPTS_FOLDER = Path(__file__).parent / "prompts"
+_NANO_CONFIG = Path(__file__).parents[1] / "models" / "nano" / "config.json"
 
 _KEYS = {
     "kind", "own_hint", "document_tokens", "exemplars", "negatives", "max_turns", "repairs",
@@ -44,6 +46,34 @@ def find_prompt_set(name_or_folder: str | Path) -> Path:
         f"no prompt set {str(name_or_folder)!r}: expected one of {', '.join(available_prompt_sets())}, "
         f"or a folder with a set.toml"
     )
+
+
+def default_prompt_set(model: str, kind: str = "game") -> str:
+    """Return the name of the prompt set for ``model`` where none is named.
+
+    The embedded model knows its own set only, as an adapter of it or a merged copy too.
+
+    Args:
+        model: its name, as :func:`spade_envs.models.load_model` takes it, or its folder.
+        kind: of the environments, "game" or "tool_use".
+    """
+    if model == "nano" or _of_nano(Path(model.removeprefix("hf:"))):
+        return "nano"
+    return "tool_use" if kind == "tool_use" else "games"
+
+
+def _of_nano(folder: Path) -> bool:
+    adapter, config = folder / "adapter_config.json", folder / "config.json"
+    try:
+        if adapter.is_file():
+            base = Path(str(json.loads(adapter.read_text(encoding="utf-8")).get("base_model_name_or_path")))
+            return (base.parent.name, base.name) == ("models", "nano") or _of_nano(base)
+        if config.is_file():
+            found, own = (json.loads(file.read_text(encoding="utf-8")) for file in (config, _NANO_CONFIG))
+            return all(found.get(key) == own[key] for key in ("model_type", "hidden_size", "vocab_size"))
+    except (OSError, ValueError, AttributeError, RecursionError):  # loading the model says what is wrong with it
+        pass
+    return False
 
 
 def copy_prompt_set(name_or_folder: str | Path, target: str | Path) -> Path:

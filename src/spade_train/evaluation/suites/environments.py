@@ -132,10 +132,10 @@ class EnvironmentSuite:
         return [answers[place] for place in range(len(items))]
 
     def _config(self, kind: str, model: ChatModel) -> PlayConfig:
+        from spade_envs.designer.prompt_files import default_prompt_set
         from spade_envs.designer.prompts import PromptSet
 
-        default = "nano" if model.name == "nano" else "tool_use" if kind == "tool_use" else "games"
-        chosen = PromptSet.load(self._prompts or default)
+        chosen = PromptSet.load(self._prompts or default_prompt_set(model.name, kind))
         native = self._tools == "native" or (self._tools == "auto" and getattr(model, "native_tools", False))
         return PlayConfig(
             max_turns=self.protocol.max_turns,

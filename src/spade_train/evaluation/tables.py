@@ -70,7 +70,7 @@ class ResultTable:
         """What stands under the table."""
         notes = [f"{result.title}: {result.metric}; {result.questions} questions" + _times(result)
                  for result in {result.title: result for result in self.results}.values()]  # fmt: skip
-        notes.append("Percent, with 95 % bootstrap intervals over questions.")
+        notes.append("Percent, with 95 % intervals over questions: bootstrap, or Wilson's where all score alike.")
         notes += [f"{result.title}, {result.model}: answers missing{since(result.reason)}"
                   for result in self.results if result.reason]  # fmt: skip
         known = sources()

@@ -10,6 +10,8 @@ from spade_envs.models.base import Conversation, Message, ModelError, ToolSchema
 from spade_envs.source_text.thoughts import opened_thought
 
 _TAIL = 16  # tokens at the end of a prompt in which a tag fits
+TOO_LONG = "the prompt has"
+"""How :func:`too_long` begins, by which such an error is known."""
 _TINY_CONTEXT = 1024  # below it no prompt set fits but that of the embedded model
 
 
@@ -18,7 +20,7 @@ def too_long(tokens: int, context: int) -> str:
     advice = "so small a one holds the embedded model's prompts (--prompts nano) and short episodes only"
     if context >= _TINY_CONTEXT:
         advice = "take a model with a longer one, or shorter prompts (--prompts small)"
-    return f"the prompt has {tokens} tokens, the model's context {context}: {advice}"
+    return f"{TOO_LONG} {tokens} tokens, the model's context {context}: {advice}"
 
 
 def takes_tools(tokenizer: Any) -> bool:

@@ -146,6 +146,8 @@ def unformatted(evidence: Evidence) -> list[Finding]:
     """Observations show values, not the fields of a string whose f is missing: ``{self.goal}``."""
     for rollout in evidence.rollouts:
         for turn in rollout.trace():
+            if "{self." not in turn.observation:  # a glance saves the pattern on nearly all texts
+                continue
             for field in _FIELD.finditer(turn.observation):
                 # Of the program's own attributes only: a game about code may well show such text.
                 if re.search(rf"\bself\.{field[1]}\s*(?::[^=\n]+)?=(?!=)", evidence.source):

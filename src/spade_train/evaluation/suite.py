@@ -9,12 +9,13 @@ from itertools import zip_longest
 from typing import Protocol as Interface
 
 from spade_envs.models.base import ChatModel, Message
+from spade_envs.models.chat_template import TOO_LONG
 from spade_train.evaluation.protocol import Protocol
 from spade_train.evaluation.question import Answer, Item, Question
 
 REFUSED = "refused"
 """As :attr:`Answer.finish`: the model cannot take this question, and never will."""
-_REFUSAL = re.compile(r"the prompt has|HTTP 4(00|13|22)\b|(Error during inference: )?Error code: 4(00|13|22)\b")
+_REFUSAL = re.compile(rf"{TOO_LONG}|HTTP 4(00|13|22)\b|(Error during inference: )?Error code: 4(00|13|22)\b")
 
 
 def is_refusal(error: str) -> bool:

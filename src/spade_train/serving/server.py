@@ -15,6 +15,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from spade_envs.models.base import Completion, Sampling
+from spade_envs.models.chat_template import TOO_LONG
 from spade_envs.models.transformers import TransformersModel
 from spade_train.serving.batcher import Batcher, Job
 from spade_train.serving.dialogue import BadRequest, as_text, read_messages, read_reply, read_tools
@@ -54,7 +55,7 @@ def make_app(model: TransformersModel, batcher: Batcher, names: Sequence[str], d
             return _error(500, f"{type(error).__name__}: {error}", "internal_error")
         if completion.error:
             # The code by which clients tell a prompt that is too long from a request that is wrong.
-            long = completion.error.startswith("the prompt has")
+            long = completion.error.startswith(TOO_LONG)
             return _error(400, completion.error, "context_length_exceeded" if long else "invalid_request_error")
         answer = _answer(completion, tools, names[0])
         return _streamed(answer) if body.get("stream") else JSONResponse(answer)

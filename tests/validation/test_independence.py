@@ -46,3 +46,13 @@ def test_state_on_the_instance_is_sound():
 def test_state_of_the_module_or_a_class_is_refused(parts):
     probes = {probe for probe, severity in _findings(**parts) if severity == "refuse"}
     assert probes & {"independence", "determinism"}
+
+
+@pytest.mark.parametrize(
+    "count", ["self.lines = iter([1])", "self.lines = (x for x in [1])"], ids=["iterator", "generator"]
+)
+def test_what_cannot_be_copied_is_warned_of_and_plays_on(count):
+    # Iterators of lists copy; generators do not. The steps that were planned for the copy are no death of the program.
+    found = _findings(count=count)
+    assert not [finding for finding in found if finding[1] == "refuse"]
+    assert (("deepcopy", "warn") in found) == ("for" in count)

@@ -23,7 +23,7 @@ from spade_envs.sandbox.types import (
 from spade_envs.validation.config import ValidationConfig
 
 _NOT_MADE = (ProgramRaised, ProtocolViolation)
-_MAKING = ("make", "sibling")
+_MAKING = ("make", "sibling", "copy")
 _TROUBLES = (ProgramTimeout, ProgramDied, ProgramQuarantined)
 _SLOW = 0.01  # seconds an operation
 _BATCH_SECONDS = 1.0

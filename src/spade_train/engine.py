@@ -22,6 +22,9 @@ class TurnRequest(NamedTuple):
     max_tokens: int  # end-of-turn token included
     temperature: float | None = None  # None: the engine's own
     turn: int = 0  # number of the turn in its conversation
+    # Only the engine over slots takes these two, for requests that know nothing of each other.
+    top_p: float | None = None  # None: the engine's own
+    seed: int | None = None  # in the place of the engine's seed, the key and the turn
 
 
 class Engine(Protocol):
@@ -91,9 +94,11 @@ class LockStepEngine:
         """Sample all waiting turns, with the length of the longest; see :class:`Engine`.
 
         Raises:
-            ValueError: if the turns want different temperatures, which one call cannot have.
+            ValueError: if the turns want different temperatures, which one call cannot have, or a top_p or a seed.
         """
         turns, self._waiting = self._waiting, []
+        if any(turn.top_p is not None or turn.seed is not None for turn in turns):
+            raise ValueError("a lock-step call takes its top_p and its seed from the sampler, not from its turns")
         temperatures = {turn.temperature for turn in turns}
         if len(temperatures) > 1:
             raise ValueError(f"expected one temperature for all turns of a lock-step call, got {temperatures}")

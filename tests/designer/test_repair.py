@@ -13,6 +13,7 @@ from scripted_designer import FAST, ScriptedModel, program
 
 from spade_envs.corpus import Corpus, Document
 from spade_envs.designer import Attempt, Designer, GenerateError, PromptSet, generate
+from spade_envs.designer.prompt_files import PromptSetError, copy_prompt_set
 from spade_envs.designer.repair import MAX_SOURCE, excerpts, repair_messages, repairable, unwritten
 from spade_envs.memory import HashedTokenEmbedder, Memory
 from spade_envs.models import Completion, Conversation, Sampling
@@ -56,6 +57,28 @@ def test_replies_without_a_program_are_asked_for_one(designer: Designer) -> None
     reply, again = repair_messages(designer.prompts, prompt, cut)[-2:]
     assert reply["content"] == "(no answer)"
     assert "cut off" in again["content"]
+
+
+def test_a_set_for_models_that_copy_asks_for_another_program_by_the_reasons_alone(
+    memory: Memory, sandbox: Sandbox, tmp_path: Path
+) -> None:
+    designer = Designer(PromptSet.load("small"), memory, sandbox, validation=FAST, generator="s", own_hint=True)
+    prompt = designer.prompt(Document("d", "On numbers."), SKILL, random.Random(1))
+    attempt = designer.admit(f"```python\n{_RAISES}```", prompt)
+    *before, request = repair_messages(designer.prompts, prompt, attempt)
+    assert before == prompt.messages[:-1]
+    assert request["content"].startswith(prompt.messages[-1]["content"])
+    added = request["content"].removeprefix(prompt.messages[-1]["content"])
+    assert "Assign self.missing" in added
+    assert "class " not in added
+    cut = repair_messages(designer.prompts, prompt, Attempt(SKILL, "no_code", raw="<think>never", finish="length"))
+    assert cut[-1]["content"].endswith("An earlier reply was cut off: keep the program short.")
+    copied = designer.admit(f"```python\n{designer.prompts.demonstrations[0].program}```", prompt)
+    assert "take something else" in repair_messages(designer.prompts, prompt, copied)[-1]["content"]
+    folder = copy_prompt_set("small", tmp_path / "own")
+    (folder / "set.toml").write_text((folder / "set.toml").read_text().replace('repair = "anew"', 'repair = "never"'))
+    with pytest.raises(PromptSetError, match="repair must be 'mend' or 'anew', got 'never'"):
+        PromptSet.load(folder)
 
 
 def test_a_copy_of_the_example_is_asked_for_another_idea(designer: Designer) -> None:

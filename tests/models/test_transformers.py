@@ -16,7 +16,8 @@ from spade_envs.models.base import Conversation
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
-from spade_envs.models.transformers import NANO_FOLDER, TransformersModel, _InverseTransform  # noqa: E402
+from spade_envs.models.inverse_transform import InverseTransform  # noqa: E402
+from spade_envs.models.transformers import NANO_FOLDER, TransformersModel  # noqa: E402
 
 torch.set_num_threads(1)  # several test processes share the cores
 WORDS = [f"w{number}" for number in range(20)]
@@ -128,7 +129,7 @@ def test_tokens_are_drawn_with_their_probabilities(top_p: float) -> None:
     probabilities = torch.tensor([0.5, 0.125, 0.25, 0.0, 0.125])
     rows, temperature = 4000, 2.0
     uniforms = torch.linspace(0, 1, rows + 1)[:-1].unsqueeze(1)
-    process = _InverseTransform(uniforms, 3, Sampling(temperature=temperature, top_p=top_p))
+    process = InverseTransform(uniforms, 3, Sampling(temperature=temperature, top_p=top_p))
     scores = (probabilities.log() * temperature).expand(rows, -1)
     drawn = Counter(process(torch.zeros(rows, 3, dtype=torch.long), scores).argmax(dim=-1).tolist())
     kept = probabilities if top_p == 1 else torch.tensor([0.5, 0, 0.25, 0, 0])
@@ -138,7 +139,7 @@ def test_tokens_are_drawn_with_their_probabilities(top_p: float) -> None:
 
 def test_the_largest_uniform_number_still_draws_a_possible_token() -> None:
     scores = torch.tensor([[0.0, 0.0, float("-inf")]])
-    process = _InverseTransform(torch.tensor([[1.0]]), 1, Sampling(temperature=1.0))
+    process = InverseTransform(torch.tensor([[1.0]]), 1, Sampling(temperature=1.0))
     assert int(process(torch.zeros(1, 1, dtype=torch.long), scores).argmax()) == 1
 
 

@@ -82,7 +82,7 @@ VERDICTS = {
         "int() of any text, rewards that are dictionaries and sets, solution() repeats the rules",
     ),
     "012": Verdict(
-        ("policy",), (), ("imports added: random",), ('line 4: module "wave"', "available: "),
+        ("policy",), (), ("imports added: random",), ('line 4: module "wave"', "in plain Python"),
         "the game reads a sound file",
     ),
     "013": Verdict(

@@ -13,9 +13,11 @@ PROMPTS_FOLDER = Path(__file__).parent / "prompts"
 _NANO_CONFIG = Path(__file__).parents[1] / "models" / "nano" / "config.json"
 
 _KEYS = {
-    "kind", "own_hint", "document_tokens", "exemplars", "negatives", "max_turns", "repairs",
+    "kind", "own_hint", "document_tokens", "exemplars", "negatives", "max_turns", "repairs", "repair",
     "skills", "validation", "duplicate", "play", "sampling", "draw", "faults", "demonstrations",
 }  # fmt: skip
+REPAIRS = ("mend", "anew")
+"""How a refused program goes back: shown, for corrections, or as reasons alone, for another one."""
 _SUFFIXES = (".toml", ".jinja", ".txt")
 
 
@@ -105,6 +107,8 @@ def read_settings(path: Path) -> dict[str, Any]:
         raise PromptSetError(f"{path}: {error}") from error
     if unknown := sorted(set(settings) - _KEYS):
         raise PromptSetError(f"{path}: unknown setting {', '.join(unknown)}; known are {', '.join(sorted(_KEYS))}")
+    if (repair := settings.get("repair", REPAIRS[0])) not in REPAIRS:
+        raise PromptSetError(f"{path}: repair must be {' or '.join(map(repr, REPAIRS))}, got {repair!r}")
     if not settings.get("skills"):
         raise PromptSetError(f"{path}: a table [skills] with at least one skill is needed")
     for name, table in settings.get("draw", {}).items():

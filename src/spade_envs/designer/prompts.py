@@ -17,6 +17,7 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 from spade_envs.corpus import Document
 from spade_envs.designer.prompt_files import (
     PROMPTS_FOLDER,
+    REPAIRS,
     PromptSetError,
     available_prompt_sets,
     find_prompt_set,
@@ -63,6 +64,7 @@ class PromptSet:
     negatives: int = 1
     max_turns: int = 0
     repairs: int = 1  # turns in which a refused program goes back to the model, unless a run says otherwise
+    repair: str = REPAIRS[0]
     duplicate_overlap: float = MIN_OVERLAP
     duplicate_literals: bool = False
     example: str = ""  # a program that shows the form
@@ -100,6 +102,7 @@ class PromptSet:
                 kind=settings.get("kind", "game"),
                 skill_notes=dict(settings["skills"]),
                 own_hint=own_hint,
+                repair=settings.get("repair", REPAIRS[0]),
                 agent_system=read_text(folder / "agent.system.txt"),
                 hint_template=hint_template,
                 duplicate_overlap=float(duplicate.get("min_overlap", MIN_OVERLAP)),

@@ -33,13 +33,18 @@ def repair_messages(prompts: PromptSet, prompt: DesignPrompt, attempt: Attempt) 
     """The request, the reply and what was wrong with it, as a conversation of bounded length.
 
     Only the last reply is in it, however many there were before. It is shown as it was judged: the program alone,
-    with mechanical repairs, so that line numbers are those of the reasons.
+    with mechanical repairs, so that line numbers are those of the reasons. A set may want the program left out: the
+    reasons go to the end of the request then, since small models copy what they are shown.
     """
+    content = prompts.repair_message(**_variables(attempt))
+    if prompts.repair == "anew":
+        *before, request = prompt.messages
+        again: Message = {"role": request["role"], "content": f"{request['content']}\n\n{content.strip()}"}
+        return [*before, again]
     if attempt.source:
         reply = f"```python\n{_cut(attempt.source, MAX_SOURCE)}\n```"
     else:
         reply = without_thoughts(attempt.raw).strip()[-MAX_REPLY:] or "(no answer)"
-    content = prompts.repair_message(**_variables(attempt))
     return [*prompt.messages, {"role": "assistant", "content": reply}, {"role": "user", "content": content}]
 
 

@@ -19,6 +19,7 @@ import numpy as np
 from spade_envs.models.base import Completion, Conversation, ModelError, Sampling, ToolSchemas
 from spade_envs.models.batch_generation import generate_rows
 from spade_envs.models.chat_template import begun, render, takes_tools, too_long
+from spade_envs.models.inverse_transform import InverseTransform, uniforms
 from spade_envs.models.pretrained import from_pretrained
 
 if TYPE_CHECKING:
@@ -64,13 +65,17 @@ class TransformersModel:
         """
         if not getattr(tokenizer, "chat_template", None):
             raise ModelError(f"model {name}: its tokenizer has no chat template; use an instruction-tuned model")
-        self._model, self._tokenizer, self._name, self._template = model, tokenizer, name, template
-        self._batch_size, self._max_batch_tokens = batch_size, max_batch_tokens
-        self._end_ids = _end_ids(model, tokenizer)
-        self._pad_id = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else self._end_ids[0]
-        self._context = int(getattr(model.config.get_text_config(), "max_position_embeddings", 0) or 1 << 30)
+        self._tokenizer, self._name, self._template = tokenizer, name, template
+        self._batch_size = batch_size
+        # These are for whoever runs the model by an engine of its own, too.
+        self.module = model
+        self.max_batch_tokens = max_batch_tokens
+        self.end_ids = _end_ids(model, tokenizer)
+        self._pad_id = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else self.end_ids[0]
+        self.context = int(getattr(model.config.get_text_config(), "max_position_embeddings", 0) or 1 << 30)
         size = sum(parameter.numel() for parameter in model.parameters())
-        self._one_thread = size < _ONE_THREAD_BELOW and str(model.device) == "cpu"
+        self.one_thread = size < _ONE_THREAD_BELOW and str(model.device) == "cpu"
+        """Whether the model is so small that it runs fastest on one thread."""
         self._lock = threading.Lock()
         self.on_tokens: Callable[[int, int, int], None] | None = None
         """Told while a batch is written: tokens so far, the most there may be, conversations that go on."""
@@ -152,23 +157,14 @@ class TransformersModel:
         keys = [(sampling.seed, index) for index in range(len(conversations))]
         if seeds is not None:
             keys = [(seed, 0) for seed in seeds]
-        if self._model is None:
+        if self.module is None:
             raise ModelError(f"model {self._name} was closed")
         offered = tools or [()] * len(conversations)
-        prompts = [
-            render(self._tokenizer, self._name, *pair, self._template)
-            for pair in zip(conversations, offered, strict=True)
-        ]
-        completions: list[Completion | None] = [None] * len(prompts)
-        waiting = []
-        for index, prompt in enumerate(prompts):
-            if len(prompt) >= self._context:
-                reason = too_long(len(prompt), self._context)
-                completions[index] = Completion("", len(prompt), 0, "error", reason)
-            else:
-                waiting.append(index)
+        prompts = [self.prompt(*pair) for pair in zip(conversations, offered, strict=True)]
+        completions = [self.refused(prompt) for prompt in prompts]
+        waiting = [index for index, completion in enumerate(completions) if completion is None]
         waiting.sort(key=lambda index: (-len(prompts[index]), index))  # the longest first: memory runs out early
-        with self._lock, _one_thread() if self._one_thread else contextlib.nullcontext():
+        with self._lock, _one_thread() if self.one_thread else contextlib.nullcontext():
             position = 0
             while position < len(waiting):
                 size = self._fitting(len(prompts[waiting[position]]) + sampling.max_tokens, len(waiting) - position)
@@ -180,10 +176,33 @@ class TransformersModel:
 
     def close(self) -> None:
         """Drop the model."""
-        self._model = None
+        self.module = None
+
+    def prompt(self, conversation: Conversation, tools: ToolSchemas = ()) -> list[int]:
+        """Return the ids of a conversation, with the beginning of the reply.
+
+        Raises:
+            ModelError: if the chat template refuses it.
+        """
+        return render(self._tokenizer, self._name, conversation, tools, self._template)
+
+    def refused(self, prompt: Sequence[int]) -> Completion | None:
+        """Return the completion of a prompt that leaves no room for a reply; None if it does."""
+        if len(prompt) < self.context:
+            return None
+        return Completion("", len(prompt), 0, "error", too_long(len(prompt), self.context))
+
+    def completion(self, prompt: Sequence[int], ids: Sequence[int]) -> Completion:
+        """Return the completion whose new ids these are; what comes after an end is left out."""
+        ends = set(self.end_ids)
+        stop = next((position for position, token in enumerate(ids) if token in ends), None)
+        text = self._tokenizer.decode(ids[:stop], skip_special_tokens=True, clean_up_tokenization_spaces=False)
+        text = begun(self._tokenizer, prompt) + text
+        used = len(ids) if stop is None else stop + 1
+        return Completion(text, len(prompt), used, "length" if stop is None else "stop")
 
     def _fitting(self, row_tokens: int, left: int) -> int:
-        return max(1, min(self._batch_size, left, self._max_batch_tokens // max(1, row_tokens)))
+        return max(1, min(self._batch_size, left, self.max_batch_tokens // max(1, row_tokens)))
 
     def _generate_fitting(
         self, chunk: list[int], prompts: list[list[int]], sampling: Sampling, keys: Sequence[tuple[int, int]]
@@ -217,59 +236,23 @@ class TransformersModel:
         import transformers
 
         width = max(len(prompts[index]) for index in chunk)
-        rooms = [min(sampling.max_tokens, self._context - len(prompts[index])) for index in chunk]
+        rooms = [min(sampling.max_tokens, self.context - len(prompts[index])) for index in chunk]
         rows = [[self._pad_id] * (width - len(prompts[index])) + prompts[index] for index in chunk]
         mask = [[0] * (width - len(prompts[index])) + [1] * len(prompts[index]) for index in chunk]
         processor = None
         if sampling.temperature > 0:
             drawn = [keys[index] if keys else (sampling.seed, index) for index in chunk]
-            uniforms = np.stack([_uniforms(seed, place, max(rooms)) for seed, place in drawn])
-            numbers = torch.from_numpy(uniforms).to(self._model.device)
+            stacked = np.stack([uniforms(seed, place, max(rooms)) for seed, place in drawn])
+            numbers = torch.from_numpy(stacked).to(self.module.device)
 
-            def processor(places: torch.Tensor) -> _InverseTransform:
-                return _InverseTransform(numbers[places], width, sampling)
+            def processor(places: torch.Tensor) -> InverseTransform:
+                return InverseTransform(numbers[places], width, sampling)
 
         with _quiet(transformers):
             written = generate_rows(
-                *(self._model, rows, mask, rooms, self._end_ids, self._pad_id, processor, self.on_tokens)
+                *(self.module, rows, mask, rooms, self.end_ids, self._pad_id, processor, self.on_tokens)
             )
-        ends = set(self._end_ids)
-        completions = []
-        for index, ids in zip(chunk, written):
-            stop = next((position for position, token in enumerate(ids) if token in ends), None)
-            text = self._tokenizer.decode(ids[:stop], skip_special_tokens=True, clean_up_tokenization_spaces=False)
-            used = len(ids) if stop is None else stop + 1
-            text = begun(self._tokenizer, prompts[index]) + text
-            completions.append(Completion(text, len(prompts[index]), used, "length" if stop is None else "stop"))
-        return completions
-
-
-class _InverseTransform:
-    """A logits processor that leaves one token: the one whose share of the distribution holds the row's number."""
-
-    def __init__(self, uniforms: torch.Tensor, prompt_width: int, sampling: Sampling) -> None:
-        self._uniforms, self._width = uniforms, prompt_width  # (batch, steps) in [0, 1)
-        self._temperature, self._top_p = sampling.temperature, sampling.top_p
-
-    def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
-        """Map (batch, vocabulary) scores to 0 for the drawn token and -inf for the others."""
-        import torch
-
-        probabilities = torch.softmax(scores.float() / self._temperature, dim=-1)
-        order = None
-        if self._top_p < 1:
-            # The smallest set of most likely tokens that holds top_p (Holtzman et al. 2020, nucleus sampling).
-            probabilities, order = probabilities.sort(dim=-1, descending=True, stable=True)
-            before = probabilities.cumsum(dim=-1) - probabilities
-            probabilities = probabilities.masked_fill(before >= self._top_p, 0.0)
-        cumulated = probabilities.cumsum(dim=-1)
-        number = self._uniforms[:, input_ids.shape[1] - self._width].unsqueeze(1) * cumulated[:, -1:]
-        # Rounding may put the number on the last edge; the last token with any probability takes it then.
-        last = (probabilities > 0).int().cumsum(dim=-1).argmax(dim=-1, keepdim=True)
-        choice = torch.minimum(torch.searchsorted(cumulated, number, right=True), last)
-        if order is not None:
-            choice = order.gather(1, choice)
-        return torch.full_like(scores, float("-inf")).scatter_(1, choice, 0.0)
+        return [self.completion(prompts[index], ids) for index, ids in zip(chunk, written)]
 
 
 @contextlib.contextmanager
@@ -282,11 +265,6 @@ def _one_thread() -> Iterator[None]:
         yield
     finally:
         torch.set_num_threads(threads)
-
-
-def _uniforms(seed: int, index: int, steps: int) -> np.ndarray[tuple[int], np.dtype[np.float32]]:
-    generator = np.random.Generator(np.random.Philox(np.random.SeedSequence((seed & ((1 << 64) - 1), index))))
-    return generator.random(steps, dtype=np.float32)
 
 
 def _end_ids(model: Any, tokenizer: Any) -> list[int]:

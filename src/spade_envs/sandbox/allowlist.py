@@ -167,6 +167,12 @@ SUGGESTIONS = {
 """What to do instead of importing a module that is not available."""
 
 
+_NO_MODULE = (
+    "remove the import and write in plain Python what the program needs of it (random, math, re, string, itertools, "
+    "collections and the like can be imported)"
+)
+
+
 @lru_cache(maxsize=256)
 def public_names(module: str, allow: frozenset[str] = frozenset()) -> frozenset[str] | None:
     """Return the names that ``module`` offers to generated code, or None when it may not be imported."""
@@ -186,7 +192,8 @@ def import_refusal(module: str, allow: frozenset[str] = frozenset()) -> str:
     advice = SUGGESTIONS.get(module) or SUGGESTIONS.get(top)
     if advice is None:
         near = get_close_matches(module, importable(allow), n=3, cutoff=0.6)
-        advice = f"nearest available: {', '.join(near)}" if near else f"available: {', '.join(importable(allow))}"
+        # No list of all that there is: models import the whole of it.
+        advice = f"nearest available: {', '.join(near)}" if near else _NO_MODULE
     return f'module "{module}" is not available; {advice}'
 
 

@@ -53,6 +53,7 @@ class Evidence:
     known_nothing: dict[str, tuple[KnowNothing, list[Rollout]]] = field(default_factory=dict)
     malformed: list[Malformed] = field(default_factory=list)
     leaks: list[Finding] = field(default_factory=list)  # answers that are given away at the start, or by a wrong try
+    wording: list[Finding] = field(default_factory=list)  # answers whose form nothing tells
     replays: Replays = field(default_factory=Replays)
     complete: bool = False
 

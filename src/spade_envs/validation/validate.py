@@ -43,7 +43,7 @@ PROBES: tuple[Probe, ...] = (
     probes_seeds.bimodal,
     probes_information.secrets,
     probes_information.hint,
-    lambda evidence: evidence.leaks,  # looked for while evidence was collected: it takes more of it
+    lambda evidence: [*evidence.leaks, *evidence.wording],  # looked for while evidence was collected: it takes more
 )
 """Probes over complete evidence; contract and resources are asked first and always."""
 

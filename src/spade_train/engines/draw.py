@@ -50,7 +50,12 @@ class Draw:
         return cls(**settings) if config.do_sample else cls(0.0, repetition_penalty=settings["repetition_penalty"])
 
     def draw(
-        self, logits: torch.Tensor, temperatures: Sequence[float], uniforms: Sequence[float], seen: torch.Tensor | None
+        self,
+        logits: torch.Tensor,
+        temperatures: Sequence[float],
+        uniforms: Sequence[float],
+        seen: torch.Tensor | None,
+        top_ps: Sequence[float] | None = None,
     ) -> tuple[list[int], list[float]]:
         """Draw one token for each row, by inverse transform.
 
@@ -59,6 +64,7 @@ class Draw:
             temperatures: of each row; 0 takes the likeliest token.
             uniforms: a number in [0, 1) for each row.
             seen: (rows, vocabulary), the tokens of the context, where there is a repetition penalty.
+            top_ps: of each row, in the place of this object's own.
 
         Returns:
             Tokens and their log-probabilities under the distribution that they were drawn from (what TRL has vLLM
@@ -74,8 +80,7 @@ class Draw:
             logits = logits / scale[:, None]
         scores = logits
         if len(greedy) < len(temperatures):
-            for warper in self._warpers():
-                scores = warper(None, scores)
+            scores = self._truncated(scores, top_ps or [self.top_p] * len(temperatures))
         logprobs = torch.log_softmax(scores, dim=-1)
         number = torch.tensor(uniforms, dtype=torch.float32, device=logits.device)[:, None]
         tokens = _inverse_transform(logprobs.exp(), number)
@@ -87,15 +92,16 @@ class Draw:
         both = torch.cat([tokens.float(), values], dim=1).tolist()  # one transfer; ids are exact below 2**24
         return [int(token) for token, _ in both], [value for _, value in both]
 
-    def _warpers(self) -> list[Any]:
-        warpers: list[Any] = []
+    def _truncated(self, scores: torch.Tensor, top_ps: Sequence[float]) -> torch.Tensor:
+        """Return the scores (rows, vocabulary) without the tokens that top_k, top_p and min_p rule out."""
         if self.top_k > 0:
-            warpers.append(TopKLogitsWarper(self.top_k))
-        if self.top_p < 1:
-            warpers.append(TopPLogitsWarper(self.top_p))
-        if self.min_p > 0:
-            warpers.append(MinPLogitsWarper(self.min_p))
-        return warpers
+            scores = TopKLogitsWarper(self.top_k)(None, scores)
+        for top_p in sorted(set(top_ps)):
+            if top_p < 1:
+                rows = [row for row, own in enumerate(top_ps) if own == top_p]
+                truncated = TopPLogitsWarper(top_p)(None, scores[rows])
+                scores = truncated if len(rows) == len(scores) else scores.index_put((torch.tensor(rows),), truncated)
+        return MinPLogitsWarper(self.min_p)(None, scores) if self.min_p > 0 else scores
 
 
 def _says(name: str, value: Any) -> bool:

@@ -43,7 +43,8 @@ class _Layer(CacheLayerMixin):  # type: ignore[misc]  # transformers is not type
         found = []
         for kept, new in ((self.keys, key_states), (self.values, value_states)):
             kept[owner.index, owner.columns] = new.transpose(1, 2).to(kept.dtype)
-            rows = kept[: len(owner.index), : owner.used] if owner.leading else kept[owner.index[:, 0], : owner.used]
+            # A view, or of scattered rows a copy.
+            rows = kept[owner.index[:, 0] if owner.run is None else owner.run, : owner.used]
             found.append(rows.transpose(1, 2))
         return found[0], found[1]
 
@@ -97,7 +98,7 @@ class SlotCache(Cache):  # type: ignore[misc]  # transformers is not typed
             raise UnsupportedModelError("its forward pass takes no position_ids")
         self.slots, self.rows, self.capacity, self.used = slots, 1, _GRAIN, 0
         self.index = self.columns = torch.empty(0)
-        self.leading = False
+        self.run: slice | None = None  # the slots of a forward pass, if they stand next to each other
         super().__init__(layers=[_Layer(self) for _ in range(config.num_hidden_layers)])
 
     @property
@@ -140,7 +141,7 @@ class SlotCache(Cache):  # type: ignore[misc]  # transformers is not typed
         columns = positions.where(kept, self.capacity)
         positions = positions.clamp(min=0)
         self.used = min(self.capacity, -(-(int(positions.max()) + 1) // 16) * 16)  # aligned, as fast kernels want it
-        self.leading = rows == list(range(len(rows)))
+        self.run = slice(rows[0], rows[-1] + 1) if rows[-1] - rows[0] == len(rows) - 1 else None
         self.index = torch.tensor(rows, device=device)[:, None]
         self.columns = columns.to(device)
         positions = positions.to(device)

@@ -26,6 +26,7 @@ from spade_train.engines.draw import Draw, uniforms
 from spade_train.engines.kv import SlotCache, UnsupportedModelError
 
 _WORTH = 32  # shared ids from which on copying columns, or waiting for them, beats computing them
+_KEPT = 4  # conversations that may come back are kept in as many slots at least
 
 
 @dataclass(slots=True)
@@ -48,6 +49,9 @@ class SlotEngine:
         seed: numbers that the random streams of all turns start from.
         lag: see :class:`spade_train.engine.Engine`.
         chunk_tokens: most tokens of contexts that one step reads before it decodes.
+        keep: whether conversations may come back, under other keys, after they were released (requests to a server,
+            which does not know its conversations): a new one takes the slot of what it continues, else the one that
+            was left longest ago, and none is moved.
 
     Raises:
         UnsupportedModelError: if the model cannot work with a cache of slots.
@@ -63,18 +67,20 @@ class SlotEngine:
         seed: Sequence[int] = (0,),
         lag: int = 0,
         chunk_tokens: int = 4096,
+        keep: bool = False,
     ) -> None:
         self.lag = lag
         self.steps = 0  # decoding steps so far
         self.read = 0  # tokens of contexts that were computed; the others were copied or kept
         self._draw, self._ends, self._seed = draw, frozenset(ends), tuple(seed)
-        self._chunk = chunk_tokens
+        self._chunk, self._keep = chunk_tokens, keep
         self._cache = SlotCache(model, slots)
         self._ids = np.zeros((slots, self._cache.capacity), np.int64)
         self._length = np.zeros(slots, np.int64)  # ids of the conversation so far
         self._cached = np.zeros(slots, np.int64)  # columns that hold their keys and values
         self._turns: dict[int, _Turn] = {}  # slot: the turn it samples
         self._holder: dict[int, int] = {}  # key: its slot
+        self._left = dict.fromkeys(range(slots))  # slots in the order in which they were left
         self._waiting: deque[TurnRequest] = deque()
         self._waits: dict[int, tuple[int, _Turn, int]] = {}  # slot: whose columns it waits for, up to which one
         self._seen: torch.Tensor | None = None
@@ -103,6 +109,7 @@ class SlotEngine:
         for key in keys:
             if (slot := self._holder.pop(key, None)) is not None:
                 self._turns.pop(slot, None)
+                self._left[slot] = self._left.pop(slot)
 
     def busy(self, running: int) -> bool:
         """Whether there is work here; other ranks sample on their own."""
@@ -137,19 +144,32 @@ class SlotEngine:
         """Give free slots to those that wait, or, if nobody waits, move conversations to the front."""
         taken = set(self._holder.values())
         if not self._waiting:
-            self._move_up(taken)
+            if not self._keep:
+                self._move_up(taken)
             return
-        free = [slot for slot in range(self._cache.slots) if slot not in taken]
+        used = self._cache.slots
+        if self._keep:
+            used = min(used, max(_KEPT, self._cache.rows, len(taken) + len(self._waiting)))
+        free = [slot for slot in range(used) if slot not in taken]
         if not free and not self._turns:  # all slots are held by conversations that say nothing
             key, slot = next(iter(self._holder.items()))
             del self._holder[key]
             free = [slot]
-        for slot in free:
-            if not self._waiting:
-                return
+        while free and self._waiting:
             request = self._waiting.popleft()
+            slot = self._continued(free, request.context) if self._keep else free[0]
+            free.remove(slot)
+            self._reserve(1, slot + 1)
             self._holder[request.key] = slot
             self._start(slot, request)
+
+    def _continued(self, free: list[int], context: list[int]) -> int:
+        """Return the free slot most of which is the beginning of ``context``, or the one that was left first."""
+        shared = self._shared(np.asarray(context, np.int64), free)
+        best = int(shared.argmax())
+        if shared[best] >= _WORTH and 2 * shared[best] >= self._cached[free[best]]:
+            return free[best]
+        return next(slot for slot in self._left if slot in free)
 
     def _start(self, slot: int, request: TurnRequest) -> None:
         """Begin a turn; the columns that agree with its context are kept."""
@@ -160,7 +180,8 @@ class SlotEngine:
         self._ids[slot, : len(context)] = context
         self._length[slot], self._cached[slot] = len(context), kept
         temperature = self._draw.temperature if request.temperature is None else request.temperature
-        numbers = uniforms(self._seed, request.key, request.turn, request.max_tokens)
+        stream = (self._seed, request.key, request.turn) if request.seed is None else ((), request.seed, 0)
+        numbers = uniforms(*stream, request.max_tokens)
         self._turns[slot] = _Turn(request, temperature, numbers)
         if self._draw.repetition_penalty != 1.0:
             if self._seen is None:
@@ -286,17 +307,18 @@ class SlotEngine:
         if not ready:
             return []
         self.steps += 1
-        front = list(range(ready[-1] + 1))
-        rows = front if 2 * len(ready) >= len(front) else ready  # passing over a few beats gathering the others' cache
+        run = list(range(ready[0], ready[-1] + 1))
+        rows = run if 2 * len(ready) >= len(run) else ready  # passing over a few beats gathering the others' cache
         logits = self._forward(rows, dict.fromkeys(ready, 1))
         if len(rows) > len(ready):
-            logits = logits[ready]
+            logits = logits[[slot - ready[0] for slot in ready]]
         turns = [self._turns[slot] for slot in ready]
         tokens, logprobs = self._draw.draw(
             logits,
             [turn.temperature for turn in turns],
             [turn.numbers[len(turn.ids)] for turn in turns],
             None if self._seen is None else self._seen[ready],
+            [self._draw.top_p if (own := turn.request.top_p) is None else own for turn in turns],
         )
         self._reserve(int(self._length[ready].max()) + 1)
         finished = []

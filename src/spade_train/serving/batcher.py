@@ -8,7 +8,7 @@ import threading
 from collections.abc import Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 from spade_envs.models.base import Completion, Message, ModelError, Sampling
 from spade_envs.models.transformers import TransformersModel
@@ -21,7 +21,7 @@ _GATHER_SECONDS = 0.01
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One request. Jobs of equal temperature, top_p and max_tokens share a batch; each has its own seed."""
+    """One request."""
 
     messages: Sequence[Message]
     tools: Sequence[dict[str, Any]]
@@ -30,8 +30,20 @@ class Job:
 
     @property
     def key(self) -> tuple[float, float, int]:
-        """What a batch has in common."""
+        """What a batch of ``generate`` has in common; each job has its own seed."""
         return self.sampling.temperature, self.sampling.top_p, self.sampling.max_tokens
+
+
+class Answers(Protocol):
+    """Whatever answers jobs."""
+
+    def submit(self, job: Job) -> Future[Completion]:
+        """Have a job answered; the future gives its completion, or raises what the model raised."""
+        ...
+
+    def close(self) -> None:
+        """Answer nothing further; what waits is cancelled."""
+        ...
 
 
 class Batcher:

@@ -78,15 +78,15 @@ def _serve(
     try:
         import uvicorn
 
-        from spade_train.serving.batcher import Batcher
         from spade_train.serving.server import make_app
+        from spade_train.serving.slot_batcher import answers
     except ImportError as error:
         raise ValueError(f"serving needs starlette and uvicorn ({error}): pip install 'spade-envs[serve]'") from error
     from spade_envs.models import load_model
 
     listening = listen(host, port)
     loaded = load_model(model, adapter=str(adapter) if adapter else None, device=device, dtype=dtype, batch_size=batch)
-    batcher = Batcher(loaded, batch)  # type: ignore[arg-type]  # nano, smollm2 and hf: are TransformersModels
+    batcher = answers(loaded, batch)  # type: ignore[arg-type]  # nano, smollm2 and hf: are TransformersModels
     app = make_app(loaded, batcher, [name], max_tokens)  # type: ignore[arg-type]
     address = f"[{host}]" if ":" in host else host
     # One line on standard output, which whoever started this process waits for.

@@ -7,6 +7,7 @@ import json
 import secrets
 import time
 from collections.abc import Sequence
+from concurrent.futures import Future
 from typing import Any
 
 from starlette.applications import Starlette
@@ -17,13 +18,15 @@ from starlette.routing import Route
 from spade_envs.models.base import Completion, Sampling
 from spade_envs.models.chat_template import TOO_LONG
 from spade_envs.models.transformers import TransformersModel
-from spade_train.serving.batcher import Batcher, Job
+from spade_train.serving.batcher import Answers, Job
 from spade_train.serving.dialogue import BadRequest, as_text, read_messages, read_reply, read_tools
 
 _MOST_BODY = 32 << 20
+_CLIENT_GONE = 499  # as nginx has it; nobody reads it
+_LOOK_SECONDS = 1.0
 
 
-def make_app(model: TransformersModel, batcher: Batcher, names: Sequence[str], default_tokens: int) -> Starlette:
+def make_app(model: TransformersModel, batcher: Answers, names: Sequence[str], default_tokens: int) -> Starlette:
     """Return the application.
 
     Args:
@@ -48,11 +51,13 @@ def make_app(model: TransformersModel, batcher: Batcher, names: Sequence[str], d
         except BadRequest as error:
             return _error(400, str(error), "invalid_request_error")
         try:
-            completion = await asyncio.wrap_future(batcher.submit(job))
+            completion = await _while_wanted(request, batcher.submit(job))
         except asyncio.CancelledError:
             raise
         except Exception as error:
             return _error(500, f"{type(error).__name__}: {error}", "internal_error")
+        if completion is None:
+            return Response(status_code=_CLIENT_GONE)
         if completion.error:
             # The code by which clients tell a prompt that is too long from a request that is wrong.
             long = completion.error.startswith(TOO_LONG)
@@ -74,6 +79,16 @@ def make_app(model: TransformersModel, batcher: Batcher, names: Sequence[str], d
             Route("/health", health),
         ]
     )
+
+
+async def _while_wanted(request: Request, reply: Future[Completion]) -> Completion | None:
+    """Wait for a reply, and drop it, returning None, if the client leaves before."""
+    waiting = asyncio.ensure_future(asyncio.wrap_future(reply))
+    while not (await asyncio.wait({waiting}, timeout=_LOOK_SECONDS))[0]:
+        if await request.is_disconnected():
+            waiting.cancel()
+            return None
+    return await waiting
 
 
 async def _body(request: Request) -> dict[str, Any]:

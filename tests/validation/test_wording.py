@@ -48,7 +48,6 @@ def test_words_that_nothing_tells_are_refused(answer):
     "parts",
     [
         {"task": "Answer as: Sum total: <number>. Product result: <number>", "answer": UNTOLD},
-        {"task": "Write the sums total, then the products results.", "answer": UNTOLD},
         {"answer": UNTOLD, "wrong": "Write Sum total: n. Product result: n"},
         {"answer": f"The grand total comes to {SUM}", "won": "str(self.a + self.b) in action"},
         {"answer": f"total amount: {SUM}", "won": "action.strip().endswith(str(self.a + self.b))"},
@@ -57,7 +56,6 @@ def test_words_that_nothing_tells_are_refused(answer):
     ],
     ids=[
         "told",
-        "told in another form",
         "told after a wrong try",
         "number anywhere",
         "number last",
@@ -71,6 +69,67 @@ def test_what_is_told_or_not_needed_is_sound(parts):
 
 def test_one_word_may_be_common_knowledge():
     assert _findings(answer=f"{SUM} units", task="Give the sum.") == {("wording", "warn")}
+
+
+@pytest.mark.parametrize(
+    ("task", "answer"),
+    [
+        ("Give the sum and the product, as \\boxed{{sum product}}.", f"Sum: {SUM}, Product: {PRODUCT}"),
+        ("Write the sums total, then the products results.", UNTOLD),
+        ("Give the sum and the product.", f"sum = {SUM}; product = {PRODUCT}"),
+        ("Say what the sum and the product of the two are.", f"The sum of the two is {SUM} and the product {PRODUCT}"),
+    ],
+    ids=["labels", "other labels", "equations", "a sentence of words that are told"],
+)
+def test_a_form_that_nothing_tells_is_refused(task, answer):
+    assert _findings(task=task, answer=answer) == {("wording", "refuse")}
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        {"task": "As 'sum: number, product: number'.", "answer": f"Sum: {SUM}, Product: {PRODUCT}"},
+        {"task": "The sum of the two is what, and the product?", "answer": f"The sum of the two is {SUM}"},
+        {
+            "task": "Sum and product?",
+            "answer": f"Sum: {SUM}, Product: {PRODUCT}",
+            "won": "[str(self.a + self.b), str(self.a * self.b)] == action.replace(',', ' ').split()[-2:] or "
+            "str(self.a + self.b) in action and str(self.a * self.b) in action",
+        },
+    ],
+    ids=["labels told", "phrase told", "values win alone"],
+)
+def test_a_form_that_is_told_or_not_needed_is_sound(parts):
+    assert _findings(**parts) == set()
+
+
+LOTTERY = '''
+import random
+class SetupEnv:
+    """Guess the setup."""
+    def reset(self, seed=None):
+        rng = random.Random(seed)
+        self.target, self.turn = {answer}, 0
+        return "{text}", {{}}
+    def solution(self):
+        return self.target
+    def step(self, action):
+        self.turn += 1
+        won = action.strip() == self.target
+        return "Right." if won else "That is not the answer.", float(won), won, self.turn >= 4, {{}}
+'''
+
+
+def test_few_hidden_answers_can_be_tried_only_if_one_can_think_of_them():
+    sentences = "f'Set it up with {rng.choice([True, False])} pip and {rng.choice([True, False])} wheels.'"
+    for answer, text, severity in (
+        (sentences, "Set it up with pip and wheels.", "refuse"),
+        ("rng.choice(['north', 'south'])", "The exit is north or south.", "warn"),
+        ("rng.choice(['go to the old mill', 'go to the inn'])", "Either go to the old mill or go to the inn.", "warn"),
+    ):
+        with Sandbox() as sandbox:
+            report = validate(LOTTERY.format(answer=answer, text=text), sandbox=sandbox)
+        assert ("secrets", severity) in {(f.probe, f.severity.value) for f in report.findings}, answer
 
 
 def test_moves_are_not_answers():

@@ -19,6 +19,8 @@ from spade_envs.validation.replay import cross_replay, replay
 from spade_envs.validation.rollout import CollectionStopped, Policy, Rollout, Runner, SolutionPolicy
 from spade_envs.validation.wording import wording
 
+_ASKED_FIRST = 2  # seeds
+
 
 def collect(
     program: Program,
@@ -172,6 +174,22 @@ def _play_solutions(evidence: Evidence) -> None:
     attempt(others, [variant])
     attempt([seed for seed in others if seed not in evidence.solution_plays], [(variant[0], False)])
     attempt(lost(others)[:2], [v for v in in_order + asked if v != variant])
+    if evidence.proven:
+        _ask_first(evidence, partial(policies.wrap, form=variant[0]), variant[1])
+
+
+def _ask_first(evidence: Evidence, form: Callable[[str], str], ask: bool) -> None:
+    """Play what solution() says on the very instance that is asked, as whoever shows a solution does."""
+    pairs: list[tuple[Rollout, Policy]] = []
+    for seed in list(evidence.solutions)[:_ASKED_FIRST]:
+        rollout = Rollout("solution_asked_first", seed, evidence.runner.new_session())
+        operations = [Operation("make", rollout.session, {}), Operation("reset", rollout.session, seed)]
+        *_, reset, told = evidence.runner.run([*operations, Operation("solution", rollout.session)])
+        if reset.error is None and told.value:
+            rollout.first = reset.value.observation
+            pairs.append((rollout, SolutionPolicy(told.value, form, ask)))
+    evidence.runner.play_on(pairs, evidence.config.max_steps)
+    evidence.asked_first = [rollout for rollout, _ in pairs]
 
 
 def answer_forms(evidence: Evidence) -> tuple[str, ...]:

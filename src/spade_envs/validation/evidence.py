@@ -50,6 +50,7 @@ class Evidence:
     further: list[SeedSurvey] = field(default_factory=list)  # more seeds, where an answer seems to be given away
     solution_form: str | None = None  # the form in which solution() won, if it did
     solution_plays: dict[int, list[Rollout]] = field(default_factory=dict)  # seed -> attempts, the best one first
+    asked_first: list[Rollout] = field(default_factory=list)  # the solution, played on the instance that was asked
     known_nothing: dict[str, tuple[KnowNothing, list[Rollout]]] = field(default_factory=dict)
     malformed: list[Malformed] = field(default_factory=list)
     leaks: list[Finding] = field(default_factory=list)  # answers that are given away at the start, or by a wrong try

@@ -16,6 +16,8 @@ from spade_envs.validation.shown import quoted, shorten
 
 _LONG = 40  # characters that no two texts share by chance
 _PART = re.compile(r"-?\d+(?:\.\d+)?|[a-z]+")
+_LEAST_COPIED = 3  # different answers
+_SHORT = 2  # words that may be tried without being shown: "go north"
 _BLIND = 3
 """A program that says so few different things to whatever is tried, the same on all seeds, reveals nothing."""
 
@@ -55,9 +57,12 @@ def secrets(evidence: Evidence) -> list[Finding]:
 
 
 def _can_be_tried(evidence: Evidence, played: list[Rollout]) -> bool:
-    """Whether the answers are few single actions, and a wrong one does not end the episode."""
+    """Whether the answers are few single actions that can be thought of, and a wrong one does not end the episode."""
     answers = {tuple(entry.solution or ()) for entry in evidence.survey}
     single = all(len(answer) == 1 for answer in answers)
+    shown = "\n".join({entry.observation for entry in evidence.survey}).lower()
+    if any(len(text.split()) > _SHORT and text not in shown for text in (bare_solution(a).lower() for a in answers)):
+        return False  # nobody tries sentences that stand nowhere
     lost = [rollout for rollout in played if rollout.return_(evidence.config) < WIN_RETURN]
     tries = max((len(rollout.turns) for rollout in lost if rollout.policy.startswith("foreign")), default=0)
     few = len(answers) <= tries and len(answers) * 2 <= len(evidence.survey)
@@ -120,13 +125,18 @@ def leak(evidence: Evidence) -> list[Finding]:
 
 
 def _copied(solved: list[SeedSurvey]) -> list[SeedSurvey]:
-    """The seeds, if the answer, of several words, is all that differs between them: the puzzle is to copy it."""
+    """The seeds, if the answer, with these or other separators, is all that differs: the puzzle is to copy it."""
     answers = {_answer(entry) for entry in solved}
-    if len(answers) < 2 or any(len(_PART.findall(answer.lower())) < 2 for answer in answers):
+    parts = {entry.seed: _PART.findall(_answer(entry).lower()) for entry in solved}
+    if len(answers) < _LEAST_COPIED or not all(map(any, parts.values())):
         return []
-    if any(_answer(entry) not in entry.observation for entry in solved):
-        return []
-    frames = {entry.observation.replace(_answer(entry), "\0") for entry in solved}
+    frames = set()
+    for entry in solved:
+        copy = re.compile(r"(?<!\w)" + r"\W+".join(map(re.escape, parts[entry.seed])) + r"(?!\w)")
+        frame, found = copy.subn("\0", entry.observation.lower())
+        if not found:
+            return []
+        frames.add(frame)
     return solved if len(frames) == 1 else []
 
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import re
 
+from spade_envs.record import WIN_RETURN
 from spade_envs.validation.evidence import Evidence
 from spade_envs.validation.finding import Finding, Severity
 from spade_envs.validation.replay import Difference
 from spade_envs.validation.rollout import Rollout, Turn
-from spade_envs.validation.shown import error_evidence, shorten
+from spade_envs.validation.shown import error_evidence, play_evidence, shorten
 
 _RANDOMNESS = (
     "Draw every random number from `rng = random.Random(seed)` made in reset() (keep it as self.rng), never from time, "
@@ -46,7 +47,14 @@ def determinism(evidence: Evidence) -> list[Finding]:
     if replays.shown_tools and not (replays.twice or replays.reused):
         words = "calling get_tools() changed the game: it must only read the state, and draw no random numbers."
         findings.append(_differs("queries", words, replays.shown_tools))
-    if replays.questioned and not (replays.twice or replays.reused):
+    spoiled = [rollout for rollout in evidence.asked_first if rollout.return_(evidence.config) < WIN_RETURN]
+    if spoiled:
+        reason = (
+            "solution() changes the game: once it was asked, its own answer loses. Keep the answer in an attribute; "
+            "solution() and step() must only read it, and draw no random numbers."
+        )
+        findings.append(Finding("queries", Severity.REFUSE, reason, play_evidence(spoiled[0])))
+    elif replays.questioned and not (replays.twice or replays.reused):
         words = (
             "calling hint() or solution() changed the game: they must only read the state, and draw no random numbers."
         )

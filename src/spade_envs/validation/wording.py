@@ -15,7 +15,10 @@ from spade_envs.validation.rollout import Policy, Rollout
 from spade_envs.validation.shown import quoted, shorten
 
 _WORD = re.compile(r"[^\W\d_]{3,}")
+_LABEL = re.compile(r"([^\W\d_]{2,})\s*([:=(])")  # "Mean: ", "x = ", "sum("
+_TOKEN = re.compile(r"-?\d+(?:\.\d+)?|[^\W\d_]+")
 _STEM = 3  # letters that an ending may differ by: "swims" tells of "swimming"
+_PHRASE = 3  # words in a row that make a phrase
 _LEAST_ANSWERS = 3  # different ones, so that what they have in common is their form
 _TRIED = 4  # seeds on which shorter wordings are played
 
@@ -23,14 +26,16 @@ _TRIED = 4  # seeds on which shorter wordings are played
 def wording(evidence: Evidence) -> list[Finding]:
     """Play the answers without the words that nothing shows; a finding if none of them wins.
 
-    A rule like "Time value: 5. Local time: 9" for an answer, of which the text says only that a time is wanted, is won
-    by whoever reads the program, and by nobody else.
+    An answer like "Time value: 5. Local time: 9", of which the text says only that two times are wanted, is found by
+    whoever reads the program, and by nobody else.
     """
     answers = {seed: bare(actions[0]) for seed, actions in evidence.solutions.items() if len(actions) == 1}
     if len(answers) < len(evidence.solutions) or len(set(answers.values())) < _LEAST_ANSWERS or not evidence.proven:
         return []
-    words = _untold(evidence, list(answers.values()))
-    if not words or any(entry.tools for entry in evidence.survey):
+    if any(entry.tools for entry in evidence.survey):
+        return []
+    words, phrases = _untold(evidence, list(answers.values()))
+    if not words and not phrases:
         return []
     played = list(answers)[:_TRIED]
     pairs: list[tuple[Rollout, Policy]] = []
@@ -44,36 +49,65 @@ def wording(evidence: Evidence) -> list[Finding]:
     seed = played[0]
     reason = (
         f"the answer must be worded as {quoted(answers[seed])}, and nothing tells the player of "
-        f"{', '.join(map(repr, words[:4]))}. Say in the first observation how the answer is written, or take the value "
-        "alone."
+        f"{', '.join(map(repr, [*phrases, *words][:4]))}. Say in the first observation how the answer is written, or "
+        "take the values alone."
     )
-    severity = Severity.REFUSE if len(words) > 1 else Severity.WARN
-    proof = {"seed": seed, "solution": shorten(answers[seed]), "words": words[:8]}
+    severity = Severity.REFUSE if phrases or len(words) > 1 else Severity.WARN
+    proof = {"seed": seed, "solution": shorten(answers[seed]), "words": [*phrases, *words][:8]}
     return [Finding("wording", severity, reason, proof)]
 
 
-def _untold(evidence: Evidence, answers: list[str]) -> list[str]:
-    """The words that all answers have and no text does that the program shows before it is won."""
+def _untold(evidence: Evidence, answers: list[str]) -> tuple[list[str], list[str]]:
+    """Words, labels and phrases that all answers have and no text that the program shows before it is won."""
     common = set.intersection(*(set(_WORD.findall(answer.lower())) for answer in answers))
-    if not common:
-        return []
+    labels = set.intersection(*(set(_LABEL.findall(answer.lower())) for answer in answers))
+    phrases = _phrases(answers)
+    if not (common or labels or phrases):
+        return [], []
     texts = {entry.observation for entry in evidence.survey}
     for rollout in evidence.rollouts:
         texts.update(turn.observation for turn in rollout.turns if turn.reward <= 0)
-    told = "\n".join(texts).lower()
-    return sorted(word for word in common if word[: max(3, len(word) - _STEM)] not in told)
+    told = "\n".join(sorted(texts)).lower()
+    words = [word for word in common if word[: max(3, len(word) - _STEM)] not in told]
+    shown = {f"{word}{mark}" for word, mark in _LABEL.findall(told)}
+    words += [word + mark for word, mark in labels if word + mark not in shown and word not in words]
+    return sorted(words), [phrase for phrase in phrases if phrase not in _squashed(told)]
+
+
+def _phrases(answers: list[str]) -> list[str]:
+    """The longest stretches of words, at least three, that all answers contain."""
+    first, *others = (_squashed(answer) for answer in answers)
+    tokens, found, start = first.split(), list[str](), 0
+    while start < len(tokens):
+        end = start
+        while end < len(tokens) and all(f" {' '.join(tokens[start : end + 1])} " in f" {other} " for other in others):
+            end += 1
+        if end - start >= _PHRASE:
+            found.append(" ".join(tokens[start:end]))
+        start = max(end, start + 1)
+    return found
+
+
+def _squashed(text: str) -> str:
+    return " ".join(_TOKEN.findall(text.lower()))
 
 
 def _shorter(answer: str, words: list[str], answers: list[str]) -> Iterator[str]:
-    """The answer without those words, without what all answers begin and end with, and what stands after a colon."""
-    cut = re.sub("|".join(rf"(?i:(?<![^\W\d_]){re.escape(word)}(?![^\W\d_]))" for word in words), "", answer)
-    head = _common(answers)
-    tail = _common([other[::-1] for other in answers])
+    """The answer without those words, without what all answers have in common, and what stands after a mark."""
+    names = [word.rstrip(":=(") for word in words] or ["\0"]
+    cut = re.sub("|".join(rf"(?i:(?<![^\W\d_]){re.escape(word)}(?![^\W\d_])\s*[:=]?)" for word in names), "", answer)
+    head, tail = _common(answers), _common([other[::-1] for other in answers])
     while head and answer[head - 1 : head].isalnum():  # numbers may begin with the same digit
         head -= 1
     while tail and answer[-tail].isalnum():
         tail -= 1
-    for text in (cut, answer[head : len(answer) - tail], answer.rpartition(":")[2], answer.rpartition("=")[2]):
+    constant = set.intersection(*(set(_TOKEN.findall(other)) for other in answers))
+    values = [token for token in _TOKEN.findall(answer) if token not in constant]
+    unlabelled = _LABEL.sub("", answer)
+    for text in (
+        *(cut, unlabelled, answer[head : len(answer) - tail], answer.rpartition(":")[2], answer.rpartition("=")[2]),
+        *(" ".join(values), ", ".join(values), ",".join(values)),
+    ):
         stripped = re.sub(r"\s+", " ", text).strip(" .,:;=-")
         if stripped and stripped != answer:
             yield stripped

@@ -1,0 +1,76 @@
+"""Puzzles of which nothing is left: the answer is copied from the text, or drawn anew whenever somebody asks."""
+
+import pytest
+
+from spade_envs.sandbox import Sandbox
+from spade_envs.validation import validate
+
+GAME = '''
+import random
+class WordsEnv:
+    """Words."""
+    def reset(self, seed=None):
+        self.rng, self.turn = random.Random(seed), 0
+        words = self.rng.sample(["ant", "bee", "cat", "dog", "eel", "fox", "gnu", "hen", "ibis", "jay"], 4)
+        self.words = words
+        self.target = {target}
+        return f"{text}", {{}}
+    def solution(self):
+        return {solution}
+    def step(self, action):
+        self.turn += 1
+        won = action.strip() == {wanted}
+        return "Right." if won else "Wrong.", float(won), won, self.turn >= 3, {{}}
+'''
+
+
+def _refusals(target, text, solution="self.target", wanted="self.target"):
+    source = GAME.format(target=target, text=text, solution=solution, wanted=wanted)
+    with Sandbox() as sandbox:
+        return {finding.probe for finding in validate(source, sandbox=sandbox).refusals}
+
+
+@pytest.mark.parametrize(
+    ("target", "text"),
+    [
+        ("' '.join(words)", "Make a list of the names {', '.join(words)}."),
+        ("','.join(words)", "The names {words} shall be written with commas."),
+        ("words[0]", "A variable has the type {words[0]}. Which type has it?"),
+        ("words[0].upper()", "The animal is a(n) {words[0]}. Which is it, in capitals?"),
+    ],
+    ids=["other separators", "a list", "one word", "capitals"],
+)
+def test_what_is_copied_from_the_text_is_no_puzzle(target, text):
+    assert _refusals(target, text) == {"leak"}
+
+
+@pytest.mark.parametrize(
+    ("target", "text"),
+    [
+        ("' '.join(sorted(words))", "Sort the names {', '.join(words)}."),
+        ("sorted(words)[1]", "Which of {', '.join(words)} is the second in the dictionary?"),
+        ("words[0][::-1]", "Write {words[0]} backwards."),
+    ],
+    ids=["sorted", "one of several", "backwards"],
+)
+def test_work_on_what_is_shown_is_sound(target, text):
+    assert not _refusals(target, text)
+
+
+def test_an_answer_that_is_drawn_whenever_it_is_asked_for_is_refused():
+    draw = "str(self.rng.randint(1, 50))"
+    assert "queries" in _refusals("0", "How many of {', '.join(words)} are in the file?", solution=draw, wanted=draw)
+    pure = "str(sum(map(len, self.words)))"
+    assert not _refusals("0", "How many letters have {', '.join(words)}?", solution=pure, wanted=pure)
+
+
+def test_a_solution_that_draws_but_stays_right_is_only_warned_of():
+    # What it draws makes the next puzzle another one, but not its own answer wrong.
+    solution = "[self.target, str(self.rng.random())][:1]"
+    source = GAME.format(
+        target="' '.join(sorted(words))", text="Sort {', '.join(words)}.", solution=solution, wanted="self.target"
+    ).replace('"Wrong."', 'f"Wrong. {self.rng.random()}"')
+    with Sandbox() as sandbox:
+        report = validate(source, sandbox=sandbox)
+    assert report.admitted
+    assert "queries" in {finding.probe for finding in report.findings}

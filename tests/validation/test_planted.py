@@ -143,6 +143,15 @@ FAULTS = {
         return o + ' You have {self._amount} coins.', i
 """,
     ),
+    "unbraced": (
+        "observation",
+        """
+    def reset(self, seed=None):
+        o, i = super().reset(seed)
+        word = len(o)
+        return o + f' Answer with \\\\boxed{word}.', i
+""",
+    ),
     "blind": (
         "secrets,observation",
         """

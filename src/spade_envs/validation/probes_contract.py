@@ -28,6 +28,7 @@ _CALLED = {
     "hint": "hint()",
     "tools": "get_tools()",
 }
+_UNBRACED = re.compile(r"\\boxed[\w(\['\"]\S{0,20}")
 _FIELD = re.compile(r"(?<!\{)\{self\.([A-Za-z_]\w*)[^{}\n]*\}(?!\})")
 _EXPECTED = {
     "make": "The class must be constructible without arguments: give every parameter of __init__ a default.",
@@ -143,9 +144,16 @@ def observation_size(evidence: Evidence) -> list[Finding]:
 
 
 def unformatted(evidence: Evidence) -> list[Finding]:
-    """Observations show values, not the fields of a string whose f is missing: ``{self.goal}``."""
+    r"""Observations show values, not the fields of a string whose f is missing, and ``\boxed{word}`` with its braces."""
     for rollout in evidence.rollouts:
         for turn in rollout.trace():
+            if "\\boxed" in turn.observation and (match := _UNBRACED.search(turn.observation)):
+                reason = (
+                    f"an observation shows {match[0]!r}: in an f-string {{word}} is replaced by its value. Write "
+                    "\\\\boxed{{word}} there, with doubled braces."
+                )
+                proof = {"seed": rollout.seed, "observation": shorten(turn.observation, 300)}
+                return [Finding("observation", Severity.REFUSE, reason, proof)]
             if "{self." not in turn.observation:  # a glance saves the pattern on nearly all texts
                 continue
             for field in _FIELD.finditer(turn.observation):

@@ -126,18 +126,18 @@ def leak(evidence: Evidence) -> list[Finding]:
 
 def _copied(solved: list[SeedSurvey]) -> list[SeedSurvey]:
     """The seeds, if the answer, with these or other separators, is all that differs: the puzzle is to copy it."""
-    answers = {_answer(entry) for entry in solved}
     parts = {entry.seed: _PART.findall(_answer(entry).lower()) for entry in solved}
-    if len(answers) < _LEAST_COPIED or not all(map(any, parts.values())):
+    entries = [entry for entry in solved if parts[entry.seed]]  # "[]" has none
+    if len({_answer(entry) for entry in entries}) < _LEAST_COPIED or len(entries) < 0.8 * len(solved):
         return []
     frames = set()
-    for entry in solved:
-        copy = re.compile(r"(?<!\w)" + r"\W+".join(map(re.escape, parts[entry.seed])) + r"(?!\w)")
+    for entry in entries:
+        copy = re.compile(r"(?<!\w)" + r"\W*".join(map(re.escape, parts[entry.seed])) + r"(?!\w)")
         frame, found = copy.subn("\0", entry.observation.lower())
         if not found:
             return []
         frames.add(frame)
-    return solved if len(frames) == 1 else []
+    return entries if len(frames) == 1 else []
 
 
 def _arranged(entry: SeedSurvey) -> bool:

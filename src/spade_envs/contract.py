@@ -15,6 +15,7 @@ from __future__ import annotations
 import json
 import random
 import re
+from collections.abc import Callable
 from typing import Any
 
 from .tool_schema import listed_schema, method_schema, underlying_code
@@ -35,6 +36,9 @@ _NO_CALL = (
     "or finish with <answer>...</answer>."
 )
 
+new_rng: Callable[[int], random.Random] = random.Random
+"""Makes the generators of :class:`TextEnv`; in the sandbox that of the programs' own, which gives the same numbers."""
+
 
 class TextEnv:
     """Base of a game in text: counts turns, holds a seeded generator.
@@ -46,11 +50,11 @@ class TextEnv:
     def __init__(self, max_turns: int = 10, **kwargs: Any) -> None:
         self.max_turns = max_turns
         self.turn = 0
-        self.rng = random.Random(0)
+        self.rng = new_rng(0)
 
     def reset(self, seed: int | None = None, **kwargs: Any) -> tuple[str, dict[str, Any]]:
         """Begin an episode. Without a seed the generator goes on from where it was, so a run stays repeatable."""
-        self.rng = random.Random(self.rng.getrandbits(64) if seed is None else seed)
+        self.rng = new_rng(self.rng.getrandbits(64) if seed is None else seed)
         self.turn = 0
         return "", {}
 

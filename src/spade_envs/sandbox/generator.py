@@ -20,25 +20,34 @@ NOW = 1_735_689_600.0
 """The time that generated code sees, in seconds since 1970: always 2025-01-01 00:00 UTC."""
 
 
-_seed_core = _random.Random.__base__.seed  # type: ignore[union-attr]
+_Core: Any = _random.Random.__base__
+_seed_core = _Core.seed
+_WORDS = 624  # that the Mersenne Twister makes at once, each the 32 bits of one draw
+_MASKS = (0x139F7110, 0xB386D25C)
+"""What a word of the state is changed by: after tempering, the first eight bits of the draw change by 35 and by 5b, so
+that few-sided draws change too."""
+NUDGES = len(_MASKS) * _WORDS
+"""Numbers of nudges: word 0 by the first mask, by the second, word 1, …"""
 
 
 class Current:
-    """Holds the generator of the running instance."""
+    """Holds the generator of the running instance, and which of its random words is another one (see `nudge`)."""
 
-    __slots__ = ("rng",)
+    __slots__ = ("nudge", "rng")
 
     def __init__(self, rng: _random.Random) -> None:
         self.rng = rng
+        self.nudge: int | None = None
 
 
 current = Current(_random.Random(0))
-"""The one there is; the worker's innermost loop sets ``current.rng`` itself."""
+"""The one there is; the worker's innermost loop sets its attributes itself."""
 
 
 def use_generator(rng: _random.Random) -> None:
-    """Make ``rng`` the source of all randomness of generated code until the next call."""
+    """Make ``rng`` the source of all randomness of generated code until the next call, none of it nudged."""
     current.rng = rng
+    current.nudge = None
 
 
 def current_generator() -> _random.Random:
@@ -69,6 +78,25 @@ def begin_episode(rng: Any, seed: int | None) -> None:
         else:
             rng.seed(seed)
         rng.spade_entropy = rng.spade_numpy = None
+        if current.nudge is not None:
+            nudge(rng, current.nudge)
+
+
+def nudge(rng: Any, number: int) -> None:
+    """Change one random word of a freshly seeded generator.
+
+    The draw that uses it gives something else; all others give what they would have given, unless it makes the program
+    draw more or fewer of them. So one sees what depends on one draw: an answer must not, if the puzzle does not.
+
+    Args:
+        rng: seeded just now; draws that were made already are made again.
+        number: of the nudge, below :data:`NUDGES`.
+    """
+    _Core.getrandbits(rng, 32)  # words are made with the first draw after seeding
+    words = list(_Core.getstate(rng))
+    words[-1] = 0  # the next word
+    words[number // len(_MASKS)] ^= _MASKS[number % len(_MASKS)]
+    _Core.setstate(rng, tuple(words))
 
 
 def copy_generator(rng: Any) -> _random.Random:
@@ -111,6 +139,8 @@ def seed(a: Any = None, version: int = 2) -> None:
     if a is not None:
         _entropy_of(current.rng)  # what is unseeded follows the episode's seed, not this one
         current.rng.seed(a, version)
+        if current.nudge is not None:
+            nudge(current.rng, current.nudge)
 
 
 class Random(_random.Random):
@@ -126,6 +156,8 @@ class Random(_random.Random):
     def seed(self, a: Any = None, version: int = 2) -> None:
         """Seed; without a seed, from the instance's entropy."""
         super().seed(entropy(64) if a is None else a, version)
+        if current.nudge is not None:
+            nudge(self, current.nudge)
 
     def __reduce__(self) -> Any:
         # the inherited form would call cls(), which draws entropy

@@ -20,7 +20,7 @@ from spade_envs.sandbox.types import (
     StepResult,
 )
 
-_PLAIN = frozenset({"reset", "step", "hint", "solution", "tools", "inspect"})
+_PLAIN = frozenset({"reset", "step", "hint", "solution", "tools", "inspect", "nudge"})
 """Operations on a session that leave the sessions there are as they are."""
 
 
@@ -28,6 +28,7 @@ _PLAIN = frozenset({"reset", "step", "hint", "solution", "tools", "inspect"})
 class _Log:
     arguments: dict[str, Any]
     operations: list[Operation] = field(default_factory=list)
+    nudge: list[Operation] = field(default_factory=list)  # the last one, which every reset since then came after
     shown: tuple[Any, ...] | None = None  # the last result; callers tend to hold the same object anyway
     timed_out: bool = False  # interrupted half-way: its state cannot be reached again
 
@@ -109,7 +110,7 @@ class Journal:
                 log.operations.append(operation)
                 log.shown = value
             elif name == "reset" and argument is not None:
-                log.operations, log.shown, log.timed_out = [operation], value, False
+                log.operations, log.shown, log.timed_out = [*log.nudge, operation], value, False
             else:
                 note(operation, outcome)
 
@@ -128,6 +129,8 @@ class Journal:
         log = self._logs.get(number)
         if log is None:
             return
+        if name == "nudge":
+            log.nudge = [operation]
         if name == "sibling":  # revived with a module of its own
             if outcome.error is None:
                 self._logs[argument] = _Log(log.arguments)
@@ -137,7 +140,7 @@ class Journal:
                 self._logs[argument] = _Log(log.arguments, list(log.operations), log.shown)
             return
         if name == "reset" and argument is not None:  # without a seed, what came before still matters
-            log.operations.clear()
+            log.operations[:] = log.nudge
             log.shown = None
             log.timed_out = False
         log.operations.append(operation)

@@ -19,6 +19,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
+from spade_envs import contract
 from spade_envs.sandbox import addresses, generator, guards, inspecting, loader, results, wire
 from spade_envs.sandbox.generator import begin_episode, copy_generator, use_generator
 from spade_envs.sandbox.jail import at_least, isolation_level, lock_down
@@ -40,7 +41,7 @@ class _LostSession(Exception):
 class _Instance:
     """One instance of the program, in a module of its own. The environment is None after a time-out."""
 
-    __slots__ = ("arguments", "classes", "context", "environment", "generator", "module")
+    __slots__ = ("arguments", "classes", "context", "environment", "generator", "module", "nudge")
 
     def __init__(
         self,
@@ -52,6 +53,7 @@ class _Instance:
     ) -> None:
         self.environment, self.generator, self.module, self.arguments = environment, generator, module, arguments
         self.context = context
+        self.nudge: int | None = None  # see spade_envs.sandbox.generator
         self.classes = module.classes
         module.users += 1
 
@@ -65,6 +67,7 @@ class Worker:
     """State of one worker process; :meth:`serve` never returns."""
 
     def __init__(self, descriptor: int, limits: Limits) -> None:
+        contract.new_rng = generator.Random
         self._socket = descriptor
         self._ahead = b""  # read, but not looked at yet
         self._limits = limits
@@ -146,7 +149,8 @@ class Worker:
                 outbox.put(*self._answer(name, session, argument))
                 number = self._number
             else:
-                current.rng, guards.own_classes = instance.generator, instance.classes
+                current.rng, current.nudge = instance.generator, instance.nudge
+                guards.own_classes = instance.classes
                 if instance.context is not None:
                     decimal.setcontext(instance.context)
                 number += 1
@@ -241,8 +245,12 @@ class Worker:
         if instance.environment is None:  # it timed out: start anew
             self._instances.pop(session).end()
             instance = self._instances[session] = self._make(instance.arguments)
+        if name == "nudge":
+            instance.nudge = argument
+            return None
         environment = instance.environment
         use_generator(instance.generator)
+        generator.current.nudge = instance.nudge
         guards.own_classes = instance.classes
         if instance.context is not None:
             decimal.setcontext(instance.context)

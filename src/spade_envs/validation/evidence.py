@@ -26,6 +26,7 @@ class SeedSurvey:
     info: dict[str, Any] = field(default_factory=dict)
     tools: list[dict[str, Any]] = field(default_factory=list)
     errors: dict[str, ProgramError] = field(default_factory=dict)  # operation name -> error
+    nudge: int | None = None  # which random draw was changed, see spade_envs.sandbox.generator.nudge
 
 
 @dataclass(slots=True)
@@ -54,6 +55,8 @@ class Evidence:
     known_nothing: dict[str, tuple[KnowNothing, list[Rollout]]] = field(default_factory=dict)
     malformed: list[Malformed] = field(default_factory=list)
     leaks: list[Finding] = field(default_factory=list)  # answers that are given away at the start, or by a wrong try
+    twins: list[SeedSurvey] = field(default_factory=list)  # a seed and itself with one draw changed: same text
+    twin_plays: list[Rollout] = field(default_factory=list)
     wording: list[Finding] = field(default_factory=list)  # answers whose form nothing tells
     replays: Replays = field(default_factory=Replays)
     complete: bool = False

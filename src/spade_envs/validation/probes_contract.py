@@ -144,7 +144,7 @@ def observation_size(evidence: Evidence) -> list[Finding]:
 
 
 def unformatted(evidence: Evidence) -> list[Finding]:
-    r"""Observations show values, not the fields of a string whose f is missing, and ``\boxed{word}`` with its braces."""
+    r"""Observations show values, not fields of a string whose f is missing, and ``\boxed{word}`` with its braces."""
     for rollout in evidence.rollouts:
         for turn in rollout.trace():
             if "\\boxed" in turn.observation and (match := _UNBRACED.search(turn.observation)):

@@ -12,6 +12,7 @@ from spade_envs.validation.evidence import Evidence, SeedSurvey
 from spade_envs.validation.finding import Finding, Severity
 from spade_envs.validation.occurrence import Occurrence, bare, bare_solution, occurrence
 from spade_envs.validation.rollout import Rollout
+from spade_envs.validation.secret_draws import RIGHT_MOVES
 from spade_envs.validation.shown import quoted, shorten
 
 _LONG = 40  # characters that no two texts share by chance
@@ -24,7 +25,7 @@ _BLIND = 3
 
 def secrets(evidence: Evidence) -> list[Finding]:
     """Equal first observations with different solutions: fine if play reveals the difference, else a lottery."""
-    group = evidence.look_alikes
+    group = evidence.look_alikes or evidence.twins
     if not group:
         return []
     seeds = {entry.seed for entry in group}
@@ -33,9 +34,13 @@ def secrets(evidence: Evidence) -> list[Finding]:
         "observation": shorten(group[0].observation, 300),
         "solutions": [shorten(bare_solution(entry.solution or ())) for entry in group][:4],
     }
-    played = [rollout for rollout in evidence.rollouts if rollout.seed in seeds and rollout.error is None]
+    rollouts = evidence.rollouts if evidence.look_alikes else evidence.twin_plays
+    played = [rollout for rollout in rollouts if rollout.seed in seeds and rollout.error is None]
     advice = "Put all that is needed to work out the answer into the observation, or let actions reveal it."
     same = f"{len(group)} seeds show the same text and want different answers"
+    if not evidence.look_alikes:
+        same = "the text stays the same when a random number is drawn otherwise, and the answer does not"
+        proof["answer_instead"] = shorten(bare_solution(group[1].solution or ()))
     if played and all(len(rollout.turns) <= 1 for rollout in played):
         reason = f"a secret: {same}, and the only turn ends the episode. {advice}"
         return [Finding("secrets", Severity.REFUSE, reason, proof)]
@@ -43,7 +48,7 @@ def secrets(evidence: Evidence) -> list[Finding]:
     # unless the moves are calls of tools, whose results say more.
     tools = bool(evidence.survey[0].tools)
     tried = [rollout for rollout in played if tools or not rollout.policy.startswith("solution_")]
-    if _revealed(tried):
+    if _revealed(tried) or _progress(tried):
         reason = "the first observation hides the answer; play reveals it."
         return [Finding("secrets", Severity.INFO, reason, proof)]
     if _can_be_tried(evidence, played):
@@ -57,16 +62,17 @@ def secrets(evidence: Evidence) -> list[Finding]:
 
 
 def _can_be_tried(evidence: Evidence, played: list[Rollout]) -> bool:
-    """Whether the answers are few single actions that can be thought of, and a wrong one does not end the episode."""
+    """Whether there are few answers, or few moves, that one can think of, and a wrong one does not end the episode."""
     answers = {tuple(entry.solution or ()) for entry in evidence.survey}
     single = all(len(answer) == 1 for answer in answers)
+    options = {bare(move).lower() for answer in answers for move in answer}
     shown = "\n".join({entry.observation for entry in evidence.survey}).lower()
-    if any(len(text.split()) > _SHORT and text not in shown for text in (bare_solution(a).lower() for a in answers)):
+    if any(len(option.split()) > _SHORT and option not in shown for option in options):
         return False  # nobody tries sentences that stand nowhere
     lost = [rollout for rollout in played if rollout.return_(evidence.config) < WIN_RETURN]
     tries = max((len(rollout.turns) for rollout in lost if rollout.policy.startswith("foreign")), default=0)
-    few = len(answers) <= tries and len(answers) * 2 <= len(evidence.survey)
-    return single and few and not any(rollout.terminated for rollout in lost)
+    few = len(options) <= tries and (not single or len(options) * 2 <= len(evidence.survey))
+    return few and not any(rollout.terminated for rollout in lost)
 
 
 def _answers_given(rollouts: list[Rollout]) -> set[str]:
@@ -94,6 +100,16 @@ def _revealed(rollouts: list[Rollout]) -> bool:
             if seen.setdefault(tuple(rollout.actions[:turn]), result.observation) != result.observation:
                 return True
     return False
+
+
+def _progress(rollouts: list[Rollout]) -> bool:
+    """Whether right moves are answered, before the end, as nothing else is that was tried."""
+    said: dict[bool, set[str]] = {True: set(), False: set()}
+    for rollout in rollouts:
+        for result in rollout.turns:
+            if not (result.terminated or result.truncated):
+                said[rollout.policy == RIGHT_MOVES].add(result.observation)
+    return bool(said[True] - said[False])
 
 
 def leak(evidence: Evidence) -> list[Finding]:

@@ -54,6 +54,7 @@ class Rollout:
     error: ProgramError | None = None  # of make, reset, or the last action
     stopped: bool = False  # the policy had no further action
     cut: bool = False  # we stopped watching before the bound
+    nudge: int | None = None  # which random draw was changed, see spade_envs.sandbox.generator.nudge
 
     @property
     def observation(self) -> str:
@@ -224,23 +225,33 @@ class Runner:
         starts: list[Operation] = []
         places: list[int] = []  # of the resets among the outcomes
         for rollout, _ in pairs:
-            if self._idle:
+            if self._idle and rollout.nudge is None:
                 rollout.session = self._idle.pop()
             else:
                 rollout.session = self.new_session()
                 starts.append(Operation("make", rollout.session, {}))
+            if rollout.nudge is not None:
+                starts.append(Operation("nudge", rollout.session, rollout.nudge))
             places.append(len(starts))
             starts.append(Operation("reset", rollout.session, rollout.seed))
         outcomes = self.run(starts)
         for place, (rollout, _) in zip(places, pairs, strict=True):
-            made = outcomes[place - 1].error if starts[place - 1].name == "make" and place else None
+            before = place - 1 if rollout.nudge is None else place - 2
+            made = outcomes[before].error if before >= 0 and starts[before].name == "make" else None
             rollout.error = made or outcomes[place].error
             if rollout.error is None:
                 rollout.first = outcomes[place].value.observation
         live = [pair for pair in pairs if pair[0].error is None]
         self._play(live, max_steps, watch, steps)
         # Making an instance costs more than a reset, and that reset() sets all state is what replays look into.
-        self._idle += [r.session for r, p in pairs if r.ended and r.error is None and not isinstance(p, SolutionPolicy)]
+        self._idle += [
+            rollout.session
+            for rollout, policy in pairs
+            if rollout.ended
+            and rollout.error is None
+            and rollout.nudge is None
+            and not isinstance(policy, SolutionPolicy)
+        ]
 
     def _play(self, live: list[tuple[Rollout, Policy]], max_steps: int, watch: int | None, steps: int) -> None:
         for step in range(max_steps):

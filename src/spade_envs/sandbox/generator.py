@@ -27,7 +27,11 @@ _MASKS = (0x139F7110, 0xB386D25C)
 """What a word of the state is changed by: after tempering, the first eight bits of the draw change by 35 and by 5b, so
 that few-sided draws change too."""
 NUDGES = len(_MASKS) * _WORDS
-"""Numbers of nudges: word 0 by the first mask, by the second, word 1, …"""
+"""Numbers of nudges: word 0 by the first mask, by the second, word 1, …; from this one on they are poor streams."""
+_POOR_WORDS = 64  # of a poor stream; what follows is as the seed says
+_POOR_SHARES = (0.15, 0.4, 0.7)  # of words that are not 0
+_POOR = (0x12024448, 0x24008811, 0x4C019032)
+"""States whose draws are 2**28, 2**29 and 2**30: below half of any range, so that nothing is drawn twice for them."""
 
 
 class Current:
@@ -83,19 +87,27 @@ def begin_episode(rng: Any, seed: int | None) -> None:
 
 
 def nudge(rng: Any, number: int) -> None:
-    """Change one random word of a freshly seeded generator.
+    """Change random words of a freshly seeded generator.
 
-    The draw that uses it gives something else; all others give what they would have given, unless it makes the program
-    draw more or fewer of them. So one sees what depends on one draw: an answer must not, if the puzzle does not.
+    Below :data:`NUDGES` it is one word: the draw that uses it gives something else, all others give what they would
+    have given, unless it makes the program draw more or fewer of them. So one sees what depends on one draw.
+    From there on the first words are mostly 0 and never anything but four values, so that much of what is drawn is
+    the same from stream to stream: what is shown then repeats, and what is hidden shows where it differs.
 
     Args:
         rng: seeded just now; draws that were made already are made again.
-        number: of the nudge, below :data:`NUDGES`.
+        number: of the nudge.
     """
     _Core.getrandbits(rng, 32)  # words are made with the first draw after seeding
     words = list(_Core.getstate(rng))
     words[-1] = 0  # the next word
-    words[number // len(_MASKS)] ^= _MASKS[number % len(_MASKS)]
+    if number < NUDGES:
+        words[number // len(_MASKS)] ^= _MASKS[number % len(_MASKS)]
+    else:
+        choice, share = _random.Random(number), _POOR_SHARES[number % len(_POOR_SHARES)]
+        words[:_POOR_WORDS] = [
+            _POOR[int(3 * drawn / share)] if (drawn := choice.random()) < share else 0 for _ in range(_POOR_WORDS)
+        ]
     _Core.setstate(rng, tuple(words))
 
 

@@ -137,7 +137,7 @@ class Journal:
             return
         if name == "copy":
             if outcome.error is None:
-                self._logs[argument] = _Log(log.arguments, list(log.operations), log.shown)
+                self._logs[argument] = _Log(log.arguments, list(log.operations), list(log.nudge), log.shown)
             return
         if name == "reset" and argument is not None:  # without a seed, what came before still matters
             log.operations[:] = log.nudge

@@ -17,7 +17,7 @@ from spade_envs.validation.probes_information import leak
 from spade_envs.validation.probes_leak import leaks
 from spade_envs.validation.replay import cross_replay, replay
 from spade_envs.validation.rollout import CollectionStopped, Policy, Rollout, Runner, SolutionPolicy
-from spade_envs.validation.secret_draws import find_twin
+from spade_envs.validation.secret_draws import find_twins
 from spade_envs.validation.wording import wording
 
 _ASKED_FIRST = 2  # seeds
@@ -51,7 +51,7 @@ def collect(
         _confirm(evidence)
         _look_for_leaks(evidence)
         evidence.wording = wording(evidence)
-        find_twin(evidence, answer_forms(evidence))
+        find_twins(evidence, answer_forms(evidence))
         _try_malformed(evidence)
         chosen = _traces(evidence)
         questions = [name for name, has in (("hint", info.has_hint), ("solution", info.has_solution)) if has]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from spade_envs.record import WIN_RETURN
 from spade_envs.sandbox.types import Outcome, ProgramError, ProgramInfo
@@ -38,6 +38,13 @@ class Malformed:
     outcome: Outcome
 
 
+class Twins(NamedTuple):
+    """Two episodes with changed random draws that begin with the same text and want different answers."""
+
+    entries: list[SeedSurvey]
+    plays: list[Rollout]  # of both, by players that know nothing
+
+
 @dataclass(slots=True)
 class Evidence:
     """What a program did under all policies."""
@@ -55,8 +62,7 @@ class Evidence:
     known_nothing: dict[str, tuple[KnowNothing, list[Rollout]]] = field(default_factory=dict)
     malformed: list[Malformed] = field(default_factory=list)
     leaks: list[Finding] = field(default_factory=list)  # answers that are given away at the start, or by a wrong try
-    twins: list[SeedSurvey] = field(default_factory=list)  # a seed and itself with one draw changed: same text
-    twin_plays: list[Rollout] = field(default_factory=list)
+    twins: list[Twins] = field(default_factory=list)
     wording: list[Finding] = field(default_factory=list)  # answers whose form nothing tells
     replays: Replays = field(default_factory=Replays)
     complete: bool = False
@@ -69,7 +75,7 @@ class Evidence:
     @property
     def solved(self) -> list[SeedSurvey]:
         """All seeds that were looked at and have a ``solution()``."""
-        return [entry for entry in (*self.survey, *self.further) if entry.solution]
+        return [entry for entry in (*self.survey, *self.further) if entry.solution and "reset" not in entry.errors]
 
     @property
     def proven(self) -> bool:

@@ -68,14 +68,15 @@ def load_failure(error: ProgramError) -> list[Finding]:
 def contract(evidence: Evidence) -> list[Finding]:
     """make, reset and step return what the contract says, and raise on no ordinary action."""
     findings: list[Finding] = []
-    for entry in evidence.survey:
+    for entry in (*evidence.survey, *evidence.further):
         for name in ("make", "reset", "solution", "hint", "tools"):
             if (error := entry.errors.get(name)) is not None:
                 expected = _EXPECTED[name]
                 if name == "make" and "argument" not in str(error):
                     expected = "Set every attribute before it is used; draw the puzzle in reset()."
                 expected = advice(error, expected, evidence.info.class_name)
-                reason = f"{_CALLED[name]} failed on seed {entry.seed}: {with_line(error, evidence.source)}. {expected}"
+                where = f"on seed {entry.seed}" + (" with another random draw" if entry.nudge is not None else "")
+                reason = f"{_CALLED[name]} failed {where}: {with_line(error, evidence.source)}. {expected}"
                 severity = Severity.WARN if name == "hint" else Severity.REFUSE
                 proof = {"seed": entry.seed, "call": name, **error_evidence(error)}
                 findings.append(Finding("contract", severity, reason, proof))

@@ -15,50 +15,55 @@ from spade_envs.validation.rollout import Rollout
 from spade_envs.validation.secret_draws import RIGHT_MOVES
 from spade_envs.validation.shown import quoted, shorten
 
+_LIGHTEST = (Severity.INFO, Severity.WARN, Severity.REFUSE)
 _LONG = 40  # characters that no two texts share by chance
 _PART = re.compile(r"-?\d+(?:\.\d+)?|[a-z]+")
 _LEAST_COPIED = 3  # different answers
-_SHORT = 2  # words that may be tried without being shown: "go north"
+_COMMON_WORDS = """
+yes no true false left right up down north south east west even odd heads tails red black wait stop go
+"""
+_COMMON = frozenset(_COMMON_WORDS.split())
+"""Words that one tries without being shown them; numbers and letters are such, too."""
 _BLIND = 3
 """A program that says so few different things to whatever is tried, the same on all seeds, reveals nothing."""
 
 
 def secrets(evidence: Evidence) -> list[Finding]:
     """Equal first observations with different solutions: fine if play reveals the difference, else a lottery."""
-    group = evidence.look_alikes or evidence.twins
-    if not group:
-        return []
-    seeds = {entry.seed for entry in group}
+    if group := evidence.look_alikes:
+        seeds = {entry.seed for entry in group}
+        played = [rollout for rollout in evidence.rollouts if rollout.seed in seeds]
+        return [_secret(evidence, group, played, f"{len(group)} seeds show the same text and want different answers")]
+    same = "the text stays the same when random numbers are drawn otherwise, and the answer does not"
+    found = [_secret(evidence, twins.entries, twins.plays, same) for twins in evidence.twins]
+    return sorted(found, key=lambda finding: _LIGHTEST.index(finding.severity))[:1]
+
+
+def _secret(evidence: Evidence, group: list[SeedSurvey], rollouts: list[Rollout], same: str) -> Finding:
     proof: dict[str, Any] = {
-        "seeds": sorted(seeds),
+        "seeds": sorted({entry.seed for entry in group}),
         "observation": shorten(group[0].observation, 300),
         "solutions": [shorten(bare_solution(entry.solution or ())) for entry in group][:4],
     }
-    rollouts = evidence.rollouts if evidence.look_alikes else evidence.twin_plays
-    played = [rollout for rollout in rollouts if rollout.seed in seeds and rollout.error is None]
+    played = [rollout for rollout in rollouts if rollout.error is None]
     advice = "Put all that is needed to work out the answer into the observation, or let actions reveal it."
-    same = f"{len(group)} seeds show the same text and want different answers"
-    if not evidence.look_alikes:
-        same = "the text stays the same when a random number is drawn otherwise, and the answer does not"
-        proof["answer_instead"] = shorten(bare_solution(group[1].solution or ()))
     if played and all(len(rollout.turns) <= 1 for rollout in played):
-        reason = f"a secret: {same}, and the only turn ends the episode. {advice}"
-        return [Finding("secrets", Severity.REFUSE, reason, proof)]
+        return Finding(
+            "secrets", Severity.REFUSE, f"a secret: {same}, and the only turn ends the episode. {advice}", proof
+        )
     # Seeds also part where one is played by its own solution and the other is not: that says no more than "right",
     # unless the moves are calls of tools, whose results say more.
     tools = bool(evidence.survey[0].tools)
     tried = [rollout for rollout in played if tools or not rollout.policy.startswith("solution_")]
     if _revealed(tried) or _progress(tried):
-        reason = "the first observation hides the answer; play reveals it."
-        return [Finding("secrets", Severity.INFO, reason, proof)]
+        return Finding("secrets", Severity.INFO, "the first observation hides the answer; play reveals it.", proof)
     if _can_be_tried(evidence, played):
         reason = "the first observation hides the answer and no feedback was seen; trying all answers would find it."
-        return [Finding("secrets", Severity.WARN, reason, proof)]
-    if tools or len(_answers_given(tried)) > _BLIND:
+        return Finding("secrets", Severity.WARN, reason, proof)
+    if tools or len(_answers_given(tried)) > _BLIND or _weighs(tried):
         reason = f"{same}, and nothing was seen to tell more. {advice}"
-        return [Finding("secrets", Severity.WARN, reason, proof)]
-    reason = f"a secret: {same}, and no action revealed more. {advice}"
-    return [Finding("secrets", Severity.REFUSE, reason, proof)]
+        return Finding("secrets", Severity.WARN, reason, proof)
+    return Finding("secrets", Severity.REFUSE, f"a secret: {same}, and no action revealed more. {advice}", proof)
 
 
 def _can_be_tried(evidence: Evidence, played: list[Rollout]) -> bool:
@@ -67,12 +72,16 @@ def _can_be_tried(evidence: Evidence, played: list[Rollout]) -> bool:
     single = all(len(answer) == 1 for answer in answers)
     options = {bare(move).lower() for answer in answers for move in answer}
     shown = "\n".join({entry.observation for entry in evidence.survey}).lower()
-    if any(len(option.split()) > _SHORT and option not in shown for option in options):
-        return False  # nobody tries sentences that stand nowhere
+    if any(option not in shown and not _common(option) for option in options):
+        return False  # nobody tries what stands nowhere
     lost = [rollout for rollout in played if rollout.return_(evidence.config) < WIN_RETURN]
     tries = max((len(rollout.turns) for rollout in lost if rollout.policy.startswith("foreign")), default=0)
     few = len(options) <= tries and (not single or len(options) * 2 <= len(evidence.survey))
     return few and not any(rollout.terminated for rollout in lost)
+
+
+def _common(option: str) -> bool:
+    return all(word in _COMMON or word.isdigit() or len(word) == 1 for word in option.split())
 
 
 def _answers_given(rollouts: list[Rollout]) -> set[str]:
@@ -84,8 +93,7 @@ def _answers_given(rollouts: list[Rollout]) -> set[str]:
             if not (result.terminated or result.truncated):
                 said = re.sub(r"\d+", "", result.observation).strip().lower()
                 given.add(said)
-                echo = rf"(?<!\w){re.escape(bare(action))}(?!\w)|\d+" if bare(action) else r"\d+"
-                unechoed.add(re.sub(echo, "", result.observation).strip().lower())
+                unechoed.add(_unechoed(action, result.observation))
     # Taking the action out makes one answer many where the action is a word of it: "That is not the library."
     return min(given, unechoed, key=len)
 
@@ -100,6 +108,23 @@ def _revealed(rollouts: list[Rollout]) -> bool:
             if seen.setdefault(tuple(rollout.actions[:turn]), result.observation) != result.observation:
                 return True
     return False
+
+
+def _weighs(rollouts: list[Rollout]) -> bool:
+    """Whether wrong answers of the right form are answered differently in the same turn: "far too little"."""
+    said: dict[int, set[str]] = defaultdict(set)
+    for rollout in rollouts:
+        if rollout.policy.startswith("foreign"):
+            for turn, (action, result) in enumerate(zip(rollout.actions, rollout.turns, strict=False)):
+                if not (result.terminated or result.truncated):
+                    said[turn].add(_unechoed(action, result.observation))
+    return any(len(replies) > 1 for replies in said.values())
+
+
+def _unechoed(action: str, text: str) -> str:
+    """What the program says but for numbers and, where it repeats the action, for that."""
+    echo = rf"(?<!\w){re.escape(bare(action))}(?!\w)|\d+" if bare(action) else r"\d+"
+    return re.sub(echo, "", text).strip().lower()
 
 
 def _progress(rollouts: list[Rollout]) -> bool:
@@ -129,7 +154,7 @@ def leak(evidence: Evidence) -> list[Finding]:
     plain = kinds["lone"] + blatant  # what stands out on one seed may be called the answer on the next
     if len(plain) >= max(2, 0.8 * len(solved)):
         return [_leaked(plain, len(solved), Severity.REFUSE, "with nothing else like it")]
-    if copied := _copied(solved):
+    if copied := _copied(solved) if _at_once(evidence) else []:
         return [_leaked(copied, len(solved), Severity.REFUSE, "and nothing else differs between seeds")]
     # Where the answer is the data in another order, it stands there now and then: two numbers, sorted already.
     ordered = all(_arranged(entry) for kind in ("none", "element") for entry in kinds[kind])
@@ -138,6 +163,13 @@ def leak(evidence: Evidence) -> list[Finding]:
         if found and len(found) >= enough:
             return [_leaked(found, len(solved), severity, "word for word")]
     return []
+
+
+def _at_once(evidence: Evidence) -> bool:
+    """Whether what solution() says after reset wins; what answers the first of several questions may well be copied."""
+    return all(
+        len(plays[0].turns) <= len(evidence.solutions.get(seed, ())) for seed, plays in evidence.solution_plays.items()
+    )
 
 
 def _copied(solved: list[SeedSurvey]) -> list[SeedSurvey]:

@@ -36,9 +36,12 @@ def _refusals(target, text, solution="self.target", wanted="self.target"):
         ("' '.join(words)", "Make a list of the names {', '.join(words)}."),
         ("','.join(words)", "The names {words} shall be written with commas."),
         ("words[0]", "A variable has the type {words[0]}. Which type has it?"),
+        ("words[0] + '_' + words[1]", "The names are {words[0]}_{words[1]}. Write the names of the words."),
+        ("self.rng.choice(['Hi, you!', 'What now?', 'It works.'])", "Encode the string '{self.target}'."),
+        ("self.rng.choice([*words * 3, 'library'])", "The library has a method {self.target}. Name the method."),
         ("words[0].upper()", "The animal is a(n) {words[0]}. Which is it, in capitals?"),
     ],
-    ids=["other separators", "a list", "one word", "capitals"],
+    ids=["other separators", "a list", "one word", "underscore", "marks", "a word of the text", "capitals"],
 )
 def test_what_is_copied_from_the_text_is_no_puzzle(target, text):
     assert _refusals(target, text) == {"leak"}

@@ -18,7 +18,7 @@ from spade_envs.validation.shown import quoted, shorten
 _LIGHTEST = (Severity.INFO, Severity.WARN, Severity.REFUSE)
 _LONG = 40  # characters that no two texts share by chance
 _PART = re.compile(r"-?\d+(?:\.\d+)?|[a-z]+")
-_LEAST_COPIED = 3  # different answers
+_LEAST_COPIED, _COPIED = 3, 0.7  # different answers, share of seeds
 _COMMON_WORDS = """
 yes no true false left right up down north south east west even odd heads tails red black wait stop go
 """
@@ -176,16 +176,20 @@ def _copied(solved: list[SeedSurvey]) -> list[SeedSurvey]:
     """The seeds, if the answer, with these or other separators, is all that differs: the puzzle is to copy it."""
     parts = {entry.seed: _PART.findall(_answer(entry).lower()) for entry in solved}
     entries = [entry for entry in solved if parts[entry.seed]]  # "[]" has none
-    if len({_answer(entry) for entry in entries}) < _LEAST_COPIED or len(entries) < 0.8 * len(solved):
-        return []
-    frames = set()
+    frames: dict[str, list[SeedSurvey]] = defaultdict(list)
     for entry in entries:
-        copy = re.compile(r"(?<!\w)" + r"\W*".join(map(re.escape, parts[entry.seed])) + r"(?!\w)")
-        frame, found = copy.subn("\0", entry.observation.lower())
-        if not found:
-            return []
-        frames.add(frame)
-    return entries if len(frames) == 1 else []
+        text, answer = entry.observation.lower(), _answer(entry).lower()
+        exact = rf"(?<!\w){re.escape(answer)}(?!\w)"
+        loose = r"(?<!\w)" + r"[\W_]*".join(map(re.escape, parts[entry.seed])) + r"(?!\w)"
+        for pattern in (exact, loose):
+            frame, found = re.subn(pattern, "\0", text)
+            if found:
+                frames[frame].append(entry)
+                break
+    # Now and then an answer is a word of the text besides.
+    most = max(frames.values(), key=len, default=[])
+    several = len({_answer(entry) for entry in most}) >= _LEAST_COPIED
+    return most if several and len(most) >= _COPIED * len(solved) else []
 
 
 def _arranged(entry: SeedSurvey) -> bool:

@@ -186,6 +186,8 @@ def _copied(solved: list[SeedSurvey]) -> list[SeedSurvey]:
             if found:
                 frames[frame].append(entry)
                 break
+        else:
+            return []
     # Now and then an answer is a word of the text besides.
     most = max(frames.values(), key=len, default=[])
     several = len({_answer(entry) for entry in most}) >= _LEAST_COPIED

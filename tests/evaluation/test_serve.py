@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import socket
 import threading
+import time
 from collections.abc import Iterator
+from concurrent.futures import Future
 from typing import Any
 
 import httpx
@@ -21,9 +23,9 @@ from test_backends_agree import (  # noqa: F401 — collected here again, for th
 )
 
 from spade_envs.models import load_model
-from spade_envs.models.base import ModelError, Sampling
+from spade_envs.models.base import Completion, ModelError, Sampling
 from spade_envs.models.openai import OpenAIModel
-from spade_train.serving.batcher import Batcher
+from spade_train.serving.batcher import Batcher, Job
 from spade_train.serving.cli import listen
 from spade_train.serving.dialogue import BadRequest, as_text, read_messages, read_reply
 from spade_train.serving.process import served_model
@@ -109,6 +111,34 @@ def test_what_is_wrong_with_a_request_is_said(served: _Served) -> None:
 def test_an_unknown_model_stops_our_client(served: _Served) -> None:
     with pytest.raises(ModelError, match="knows no model"):
         OpenAIModel("other", base_url=served.url).complete([[{"role": "user", "content": "x"}]], Sampling())
+
+
+def test_a_reply_that_nobody_waits_for_is_cancelled(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[Job] = []
+
+    class Endless:
+        def submit(self, job: Job) -> Future[Completion]:
+            asked.append(job)
+            return job.reply
+
+        def close(self) -> None: ...
+
+    monkeypatch.setattr("spade_train.serving.server._LOOK_SECONDS", 0.05)
+    listening = socket.create_server(("127.0.0.1", 0))
+    app = make_app(load_model("nano"), Endless(), ["nano"], 16)  # type: ignore[arg-type]
+    server = uvicorn.Server(uvicorn.Config(app, log_level="error"))
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
+    thread.start()
+    url = f"http://127.0.0.1:{listening.getsockname()[1]}/v1/chat/completions"
+    body = {"model": "nano", "messages": [{"role": "user", "content": "reverse: ant bee"}]}
+    with pytest.raises(httpx.ReadTimeout):
+        httpx.post(url, json=body, timeout=httpx.Timeout(5.0, read=0.5), trust_env=False)
+    until = time.monotonic() + 10.0
+    while not asked[0].reply.cancelled() and time.monotonic() < until:
+        time.sleep(0.02)
+    assert [job.reply.cancelled() for job in asked] == [True]
+    server.should_exit = True
+    thread.join(10)
 
 
 def test_models_health_and_streams(served: _Served) -> None:

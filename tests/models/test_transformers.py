@@ -120,7 +120,7 @@ def test_temperature_zero_is_the_most_likely_token_of_the_bare_model(folder: Pat
         new = ids[prompt:]
         assert completion.completion_tokens == len(new)
         assert completion.text == tokenizer.decode([token for token in new if token not in (1, 2)])
-    own = model._model.generation_config
+    own = model.module.generation_config
     assert own.repetition_penalty == 5.0  # the model's own settings are given back
 
 

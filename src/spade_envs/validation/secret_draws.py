@@ -19,7 +19,7 @@ from spade_envs.validation.rollout import Policy, Rollout
 
 _CHUNK = 16  # nudges in one round trip: eight draws
 _MOST = 160
-_POOR_CHUNK, _POOR_MOST = 48, 96
+_POOR_CHUNK, _POOR_MOST = 48, 192
 _PAIRS = 4  # of twins; play may tell two apart and not two others, which are closer to each other
 RIGHT_MOVES = "right_moves"
 """Name of the player that makes the first seed's moves in a game of several."""

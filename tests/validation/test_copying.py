@@ -3,7 +3,7 @@
 import pytest
 
 from spade_envs.sandbox import Sandbox
-from spade_envs.validation import validate
+from spade_envs.validation import ValidationConfig, validate
 
 GAME = '''
 import random
@@ -77,3 +77,15 @@ def test_a_solution_that_draws_but_stays_right_is_only_warned_of():
         report = validate(source, sandbox=sandbox)
     assert report.admitted
     assert "queries" in {finding.probe for finding in report.findings}
+
+
+def test_a_reset_that_fails_on_seeds_that_only_some_players_see_is_named_as_such():
+    # The answer is always the same, so that further seeds are looked at.
+    further = ValidationConfig().further_seeds
+    target = f"'ant' if seed not in {tuple(further)} else seed.missing"
+    source = GAME.format(target=target, text="Of {', '.join(words)}?", solution="self.target", wanted="self.target")
+    with Sandbox() as sandbox:
+        reasons = [finding.reason for finding in validate(source, sandbox=sandbox).refusals]
+    failed = [reason for reason in reasons if "AttributeError" in reason]
+    assert failed
+    assert all(reason.startswith("reset() failed on seed ") for reason in failed)

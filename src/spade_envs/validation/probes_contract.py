@@ -93,9 +93,13 @@ def contract(evidence: Evidence) -> list[Finding]:
         fault = (error.exception, error.line) if isinstance(error, ProgramRaised) else (error.kind, 0)
         distinct.setdefault(fault, (error, rollout))
     for error, rollout in list(distinct.values())[:_DISTINCT]:
-        action = quoted(rollout.actions[-1]) if rollout.actions else ""
-        expected = advice(error, PARSE if isinstance(error, ProgramRaised) else SHAPE, evidence.info.class_name)
-        reason = f"step({action}) failed: {with_line(error, evidence.source)}. {expected}"
+        if rollout.actions:
+            called = f"step({quoted(rollout.actions[-1])}) failed"
+            expected = PARSE if isinstance(error, ProgramRaised) else SHAPE
+        else:  # on a seed that the survey did not look at
+            called, expected = f"reset() failed on seed {rollout.seed}", _EXPECTED["reset"]
+        expected = advice(error, expected, evidence.info.class_name)
+        reason = f"{called}: {with_line(error, evidence.source)}. {expected}"
         proof = {**play_evidence(rollout), **error_evidence(error), "plays": len(failed)}
         findings.append(Finding("contract", Severity.REFUSE, reason, proof))
     return findings

@@ -2,11 +2,12 @@
 
 import ast
 import random
+from collections.abc import Iterator
 
 import pytest
 
 from spade_envs.sandbox import Sandbox
-from spade_envs.sandbox.generator import NUDGES, Random, nudge
+from spade_envs.sandbox.generator import Nudge, Random, current, use_generator
 from spade_envs.sandbox.replay import Journal
 from spade_envs.sandbox.types import Operation
 
@@ -25,32 +26,70 @@ class DrawsEnv(TextEnv):
 '''
 
 
-@pytest.mark.parametrize("number", [0, 1, 2, 7, 100, NUDGES - 1])
-def test_one_word_changes(number: int) -> None:
-    plain, nudged = random.Random(5), Random(5)
-    nudge(nudged, number)
-    words = [(plain.getrandbits(32), nudged.getrandbits(32)) for _ in range(624)]
-    assert [place for place, (old, new) in enumerate(words) if old != new] == [number // 2]
-    old, new = words[number // 2]
-    assert (old ^ new) >> 24 == (0x35, 0x5B)[number % 2]
+@pytest.fixture(autouse=True)
+def _as_before() -> Iterator[None]:
+    yield
+    use_generator(random.Random(0))
 
 
-def test_every_generator_of_an_episode_is_nudged_until_it_is_taken_back() -> None:
+def _words(change: Nudge | None, seed: int = 5) -> list[int]:
+    use_generator(random.Random(0))
+    current.nudge = change
+    made = Random(seed)
+    return [made.getrandbits(32) for _ in range(700)]
+
+
+@pytest.mark.parametrize("word", [0, 1, 7, 623])
+@pytest.mark.parametrize(("variant", "drawn"), [(0, 0), (1, 1 << 30)])
+def test_one_word_changes(word: int, variant: int, drawn: int) -> None:
+    plain, changed = _words(None), _words(Nudge("word", 0, word, variant))
+    assert plain[0] == random.Random(5).getrandbits(32)
+    assert [place for place in range(624) if plain[place] != changed[place]] == [word]
+    assert changed[word] == drawn
+
+
+def test_a_tail_changes_from_its_word_on_and_a_poor_stream_has_four_values() -> None:
+    plain = _words(None)
+    tails = [_words(Nudge("tail", 0, 5, variant)) for variant in (1, 2)]
+    assert all(tail[:5] == plain[:5] and tail[5:9] != plain[5:9] for tail in tails)
+    assert tails[0][5:9] != tails[1][5:9]
+    poor = [_words(Nudge("poor", 4, 0, variant))[:64] for variant in range(6)]
+    assert {word for words in poor for word in words} == {0, 1 << 28, 1 << 29, 1 << 30}
+    assert len({tuple(words) for words in poor}) == 6
+    assert all(words.count(0) > 8 for words in poor)
+
+
+def test_generators_are_numbered_by_their_seeds() -> None:
+    plain = [_words(None, seed) for seed in (5, 6)]
+    use_generator(random.Random(0))
+    current.nudge = Nudge("word", 1, 0, 0)
+    made = [Random(seed).getrandbits(32) for seed in (5, 6, 5, 6)]
+    assert made == [plain[0][0], 0, plain[0][0], 0]
+
+
+def test_an_episode_has_its_own_generator_and_those_that_it_makes() -> None:
     with Sandbox() as sandbox:
         program = sandbox.open(SOURCE)
         number = program.new_session_number()
 
-        def draws(nudged: int | None) -> list[list[int]]:
-            outcomes = program.run([Operation("nudge", number, nudged), Operation("reset", number, 3)])
+        def draws(change: Nudge | None) -> list[list[int]]:
+            outcomes = program.run([Operation("nudge", number, change), Operation("reset", number, 3)])
             found: list[list[int]] = ast.literal_eval(outcomes[-1].value.observation)
             return found
 
         program.run([Operation("make", number, {})])
         plain = draws(None)
+        assert plain[0] == plain[1] == plain[2]
+        # self.rng, Random(seed) and random.seed(seed) have one seed, and so one number.
         for word in range(8):
-            changed = draws(2 * word)
-            for old, new in zip(plain, changed, strict=True):
-                assert [place for place in range(8) if old[place] != new[place]] == [word]
+            for variant, first_bits in ((0, 0), (1, 64)):
+                changed = draws(Nudge("word", 1, word, variant))
+                assert [row[:word] + row[word + 1 :] for row in changed] == [
+                    row[:word] + row[word + 1 :] for row in plain
+                ]
+                assert {row[word] for row in changed} == {first_bits}
+        assert draws(Nudge("word", 0, 0, 0)) == plain  # module-level functions were seeded by the program
+        assert draws(Nudge("word", 2, 0, 0)) == plain
         assert draws(None) == plain
 
 
@@ -59,7 +98,10 @@ def test_a_revived_session_is_nudged_as_it_was() -> None:
     with Sandbox() as sandbox:
         program = sandbox.open(source)
         number = program.new_session_number()
-        begin = [Operation("nudge", number, 17), Operation("reset", number, 3)]  # the ninth draw, which step() makes
+        begin = [
+            Operation("nudge", number, Nudge("word", 1, 8, 1)),
+            Operation("reset", number, 3),
+        ]  # the ninth draw, which step() makes
         program.run([Operation("make", number, {})])
         expected = program.run([*begin, Operation("step", number, "a")])[-1].value.observation
         plain = program.run([Operation("nudge", number), Operation("reset", number, 3), Operation("step", number, "a")])

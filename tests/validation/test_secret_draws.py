@@ -46,9 +46,14 @@ def _secrets(setup, text, *, solution="[self.target]", won="answer == self.targe
         ("self.target = ' '.join(names)", "Five animals are heard: {', '.join(sorted(names[:5]))}. Name all six."),
         ("self.target = str(number + self.rng.randint(1, 90))", "Something is added to {number}. What is the sum?"),
         ("self.target = self.rng.choice(names[:4]) + str(number)", "{', '.join(names)} race, {number} m. Who wins?"),
+        ("import random; self.target = str(random.randint(1, 500))", "After {names[0]}, which number of 500?"),
+        (
+            "grid = [self.rng.choice('ab') for _ in range(120)]; self.target = str(self.rng.randint(1, 120))",
+            "A coin lies in one of 120 cells: {''.join(grid)}. In which one?",
+        ),
         ("self.rng.shuffle(names); self.target = ' '.join(names)", "Who stands where of {', '.join(sorted(names))}?"),
     ],
-    ids=["one is missing", "a hidden number", "a hidden choice", "a hidden order"],
+    ids=["one is missing", "a number", "a choice", "another generator", "after much that is shown", "an order"],
 )
 def test_an_answer_that_hangs_on_a_hidden_draw_is_refused(setup, text):
     assert _secrets(setup, text) == {("secrets", "refuse")}
@@ -64,8 +69,17 @@ def test_an_answer_that_hangs_on_a_hidden_draw_is_refused(setup, text):
             "text": "Name a number above {number}, and not by more than 60.",
             "won": "answer.isdigit() and 0 < int(answer) - self.number <= 60",
         },
+        {
+            "setup": """import itertools, random
+        for attempt in itertools.count():
+            few, many = random.Random(seed + attempt).sample(range(10, 99), 2)
+            if few < many:
+                break
+        self.target = str(many - few)""",
+            "text": "{many} less {few}?",
+        },
     ],
-    ids=["sorted", "computed", "one of several right answers"],
+    ids=["sorted", "computed", "one of several right answers", "retries with new generators"],
 )
 def test_an_answer_that_follows_from_the_text_is_no_secret(game):
     assert _secrets(**game) == set()
@@ -88,8 +102,24 @@ def test_an_answer_that_follows_from_the_text_is_no_secret(game):
             "wrong": "self.said",
             "turns": 9,
         },
+        {
+            "setup": "self.place, self.code = self.rng.choice(['drawer', 'vase', 'shelf']), str(number)",
+            "text": "A note lies in a drawer, a vase or a shelf. Commands: search THING, type CODE.",
+            "solution": "['type ' + self.code]",
+            "won": "answer == 'type ' + self.code",
+            "wrong": "'The note says ' + self.code if answer == 'search ' + self.place else 'Nothing.'",
+            "turns": 6,
+        },
     ],
-    ids=["higher and lower", "a maze with walls"],
+    ids=["higher and lower", "a maze with walls", "things to search"],
 )
 def test_what_play_reveals_is_no_lottery(game):
     assert ("secrets", "refuse") not in _secrets(**game)
+
+
+def test_a_tie_that_hardly_occurs_is_warned_of():
+    found = _secrets(
+        "scores = [(self.rng.randint(1, 1000), n) for n in names]; self.target = max(scores, key=lambda s: s[0])[1]",
+        "{', '.join(sorted(f'{name} has {score}' for score, name in scores))}. Who wins?",
+    )
+    assert found == {("secrets", "warn")}

@@ -74,7 +74,7 @@ def test_one_word_may_be_common_knowledge():
 @pytest.mark.parametrize(
     ("task", "answer"),
     [
-        ("Give the sum and the product, as \\boxed{{sum product}}.", f"Sum: {SUM}, Product: {PRODUCT}"),
+        ("Give the sum and the product, as \\\\boxed{{sum product}}.", f"Sum: {SUM}, Product: {PRODUCT}"),
         ("Write the sums total, then the products results.", UNTOLD),
         ("Give the sum and the product.", f"sum = {SUM}; product = {PRODUCT}"),
         ("Say what the sum and the product of the two are.", f"The sum of the two is {SUM} and the product {PRODUCT}"),

@@ -14,7 +14,7 @@ import random as _random
 import time as _time
 import uuid as _uuid
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 NOW = 1_735_689_600.0
 """The time that generated code sees, in seconds since 1970: always 2025-01-01 00:00 UTC."""
@@ -23,25 +23,40 @@ NOW = 1_735_689_600.0
 _Core: Any = _random.Random.__base__
 _seed_core = _Core.seed
 _WORDS = 624  # that the Mersenne Twister makes at once, each the 32 bits of one draw
-_MASKS = (0x139F7110, 0xB386D25C)
-"""What a word of the state is changed by: after tempering, the first eight bits of the draw change by 35 and by 5b, so
-that few-sided draws change too."""
-NUDGES = len(_MASKS) * _WORDS
-"""Numbers of nudges: word 0 by the first mask, by the second, word 1, …; from this one on they are poor streams."""
 _POOR_WORDS = 64  # of a poor stream; what follows is as the seed says
 _POOR_SHARES = (0.15, 0.4, 0.7)  # of words that are not 0
 _POOR = (0x12024448, 0x24008811, 0x4C019032)
 """States whose draws are 2**28, 2**29 and 2**30: below half of any range, so that nothing is drawn twice for them."""
 
 
+class Nudge(NamedTuple):
+    """What of an episode's random words is changed.
+
+    The generators of an episode are numbered as they are first seeded: 0 is the instance's own (module-level
+    functions), the next one of the next seed 1, and so on; those of equal seeds have one number, as they give equal
+    numbers. ``kind`` is one of:
+
+    - ``word``: ``word`` of generator ``generator`` draws 0 (``variant`` 0) or 2**30 (1), which no range rejects.
+    - ``tail``: all its words from ``word`` on are others; ``variant`` says which.
+    - ``poor``: the first words of the first ``generator`` generators are mostly 0 and never anything but four values,
+      so that much of what is drawn is the same from variant to variant: what is shown then repeats, and what is hidden
+      shows where it differs.
+    """
+
+    kind: str
+    generator: int
+    word: int
+    variant: int
+
+
 class Current:
-    """Holds the generator of the running instance, and which of its random words is another one (see `nudge`)."""
+    """Holds the generator of the running instance, and what of its random words is changed."""
 
     __slots__ = ("nudge", "rng")
 
     def __init__(self, rng: _random.Random) -> None:
         self.rng = rng
-        self.nudge: int | None = None
+        self.nudge: Nudge | None = None
 
 
 current = Current(_random.Random(0))
@@ -60,7 +75,8 @@ def current_generator() -> _random.Random:
 
 
 # What belongs to an instance's episode besides its generator's state is kept on the generator itself, and goes where
-# that goes: ``spade_entropy`` (a generator) and ``spade_numpy`` (a RandomState).
+# that goes: ``spade_entropy`` (a generator), ``spade_numpy`` (a RandomState) and, where random words are changed,
+# ``spade_numbers`` (of its generators, by their seeds).
 
 
 def numpy_state() -> Any:
@@ -83,28 +99,37 @@ def begin_episode(rng: Any, seed: int | None) -> None:
             rng.seed(seed)
         rng.spade_entropy = rng.spade_numpy = None
         if current.nudge is not None:
-            nudge(rng, current.nudge)
+            rng.spade_numbers = {}
+            nudge(rng, _OWN)
 
 
-def nudge(rng: Any, number: int) -> None:
-    """Change random words of a freshly seeded generator.
+_OWN = "own"
 
-    Below :data:`NUDGES` it is one word: the draw that uses it gives something else, all others give what they would
-    have given, unless it makes the program draw more or fewer of them. So one sees what depends on one draw.
-    From there on the first words are mostly 0 and never anything but four values, so that much of what is drawn is
-    the same from stream to stream: what is shown then repeats, and what is hidden shows where it differs.
 
-    Args:
-        rng: seeded just now; draws that were made already are made again.
-        number: of the nudge.
+def nudge(rng: Any, seed: Any) -> None:
+    """Change words of a freshly seeded generator, as :data:`current` says.
+
+    Draws that a change does not concern give what they would have given, unless it makes the program draw more or fewer
+    of them. A program that looks into its generator's state can tell that it was done.
     """
+    assert current.nudge is not None
+    kind, generator, word, variant = current.nudge
+    numbers: dict[str, int] | None = getattr(current.rng, "spade_numbers", None)
+    if numbers is None:  # an episode that was begun without a seed
+        numbers = current.rng.spade_numbers = {}  # type: ignore[attr-defined]
+    number = numbers.setdefault(seed if seed is _OWN else repr(seed), len(numbers))
+    if number >= generator if kind == "poor" else number != generator:
+        return
     _Core.getrandbits(rng, 32)  # words are made with the first draw after seeding
     words = list(_Core.getstate(rng))
     words[-1] = 0  # the next word
-    if number < NUDGES:
-        words[number // len(_MASKS)] ^= _MASKS[number % len(_MASKS)]
+    if kind == "word":
+        words[word] = _POOR[-1] if variant else 0
+    elif kind == "tail":
+        other = _random.Random(variant)
+        words[word:_WORDS] = [other.getrandbits(32) for _ in range(word, _WORDS)]
     else:
-        choice, share = _random.Random(number), _POOR_SHARES[number % len(_POOR_SHARES)]
+        choice, share = _random.Random(variant * _WORDS + number), _POOR_SHARES[variant % len(_POOR_SHARES)]
         words[:_POOR_WORDS] = [
             _POOR[int(3 * drawn / share)] if (drawn := choice.random()) < share else 0 for _ in range(_POOR_WORDS)
         ]
@@ -152,7 +177,7 @@ def seed(a: Any = None, version: int = 2) -> None:
         _entropy_of(current.rng)  # what is unseeded follows the episode's seed, not this one
         current.rng.seed(a, version)
         if current.nudge is not None:
-            nudge(current.rng, current.nudge)
+            nudge(current.rng, a)
 
 
 class Random(_random.Random):
@@ -169,7 +194,7 @@ class Random(_random.Random):
         """Seed; without a seed, from the instance's entropy."""
         super().seed(entropy(64) if a is None else a, version)
         if current.nudge is not None:
-            nudge(self, current.nudge)
+            nudge(self, a)
 
     def __reduce__(self) -> Any:
         # the inherited form would call cls(), which draws entropy

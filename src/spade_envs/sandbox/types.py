@@ -107,8 +107,8 @@ class Operation(NamedTuple):
     (action), ``hint``, ``solution``, ``tools``, ``copy`` (argument: the new session's number; deep copy with the
     random generator's state), ``sibling`` (argument: the new session's number; a new instance that shares its module,
     as all instances do outside the sandbox), ``inspect`` (argument: "brief", "full" or "why"; the inside of a tool
-    environment), ``nudge`` (argument: the number of a :func:`~spade_envs.sandbox.generator.nudge`, or None; from the
-    next reset on one random draw is another one), ``close``. ``session`` numbers are the caller's.
+    environment), ``nudge`` (argument: a :class:`~spade_envs.sandbox.generator.Nudge`, or None; from the next reset
+    on some random words are others), ``close``. ``session`` numbers are the caller's.
     """
 
     name: str

@@ -21,7 +21,7 @@ from typing import Any, NoReturn
 
 from spade_envs import contract
 from spade_envs.sandbox import addresses, generator, guards, inspecting, loader, results, wire
-from spade_envs.sandbox.generator import begin_episode, copy_generator, use_generator
+from spade_envs.sandbox.generator import Nudge, begin_episode, copy_generator, use_generator
 from spade_envs.sandbox.jail import at_least, isolation_level, lock_down
 from spade_envs.sandbox.outbox import Outbox
 from spade_envs.sandbox.policy import FILENAME
@@ -53,7 +53,7 @@ class _Instance:
     ) -> None:
         self.environment, self.generator, self.module, self.arguments = environment, generator, module, arguments
         self.context = context
-        self.nudge: int | None = None  # see spade_envs.sandbox.generator
+        self.nudge: Nudge | None = None
         self.classes = module.classes
         module.users += 1
 
@@ -246,7 +246,7 @@ class Worker:
             self._instances.pop(session).end()
             instance = self._instances[session] = self._make(instance.arguments)
         if name == "nudge":
-            instance.nudge = argument
+            instance.nudge = None if argument is None else Nudge(*argument)
             return None
         environment = instance.environment
         use_generator(instance.generator)
@@ -280,7 +280,8 @@ class Worker:
             if argument in self._instances:
                 self._instances.pop(argument).end()
             context = instance.context.copy() if instance.context is not None else None
-            self._instances[argument] = _Instance(made, copied, instance.module, instance.arguments, context)
+            twin = self._instances[argument] = _Instance(made, copied, instance.module, instance.arguments, context)
+            twin.nudge = instance.nudge
             return None
         raise ValueError(f"unknown operation {name!r}")
 

@@ -10,6 +10,7 @@ from spade_envs.sandbox import Program
 from spade_envs.sandbox.addresses import shows_address
 from spade_envs.sandbox.types import Operation, Outcome, ProgramError, ProgramInfo
 from spade_envs.validation import policies
+from spade_envs.validation.comparing import comparing_players
 from spade_envs.validation.config import ValidationConfig
 from spade_envs.validation.evidence import Evidence, Malformed, SeedSurvey, mean_return
 from spade_envs.validation.finding import Severity
@@ -20,7 +21,7 @@ from spade_envs.validation.rollout import CollectionStopped, Policy, Rollout, Ru
 from spade_envs.validation.secret_draws import find_twins
 from spade_envs.validation.wording import wording
 
-_ASKED_FIRST = 2  # seeds
+_ASKED_FIRST, _COMPARED = 2, 3  # seeds
 
 
 def collect(
@@ -49,6 +50,7 @@ def collect(
         _play_solutions(evidence)
         _play_know_nothing(evidence)
         _confirm(evidence)
+        _compare(evidence)
         _look_for_leaks(evidence)
         evidence.wording = wording(evidence)
         find_twins(evidence, answer_forms(evidence))
@@ -244,6 +246,16 @@ def _play_know_nothing(evidence: Evidence) -> None:
     ]
     cut = {id(rollout) for rollouts in paid for rollout in rollouts if rollout.cut}
     evidence.runner.play_on([pair for pair in pairs if id(pair[0]) in cut], config.max_steps)
+
+
+def _compare(evidence: Evidence) -> None:
+    """Have seeds that look alike played by the players that do the same on each."""
+    seeds = [entry.seed for entry in evidence.look_alikes][:_COMPARED]
+    players = comparing_players(answer_forms(evidence)[0], evidence.solutions) if seeds else {}
+    pairs = [(Rollout(name, seed), policy) for name, policy in players.items() for seed in seeds]
+    if pairs:
+        evidence.runner.play(pairs, evidence.config.play_steps)
+    evidence.compared = [rollout for rollout, _ in pairs]
 
 
 def _confirm(evidence: Evidence) -> None:

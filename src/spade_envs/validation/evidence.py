@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from spade_envs.record import WIN_RETURN
+from spade_envs.sandbox.generator import Nudge
 from spade_envs.sandbox.types import Outcome, ProgramError, ProgramInfo
 from spade_envs.validation.config import ValidationConfig
 from spade_envs.validation.finding import Finding
@@ -26,7 +27,7 @@ class SeedSurvey:
     info: dict[str, Any] = field(default_factory=dict)
     tools: list[dict[str, Any]] = field(default_factory=list)
     errors: dict[str, ProgramError] = field(default_factory=dict)  # operation name -> error
-    nudge: int | None = None  # which random draw was changed, see spade_envs.sandbox.generator.nudge
+    nudge: Nudge | None = None  # what was changed of the random numbers
 
 
 @dataclass(slots=True)
@@ -43,6 +44,7 @@ class Twins(NamedTuple):
 
     entries: list[SeedSurvey]
     plays: list[Rollout]  # of both, by players that know nothing
+    rare: bool  # whether few episodes are like them
 
 
 @dataclass(slots=True)
@@ -60,6 +62,7 @@ class Evidence:
     solution_plays: dict[int, list[Rollout]] = field(default_factory=dict)  # seed -> attempts, the best one first
     asked_first: list[Rollout] = field(default_factory=list)  # the solution, played on the instance that was asked
     known_nothing: dict[str, tuple[KnowNothing, list[Rollout]]] = field(default_factory=dict)
+    compared: list[Rollout] = field(default_factory=list)  # look-alikes, by players that do the same on each
     malformed: list[Malformed] = field(default_factory=list)
     leaks: list[Finding] = field(default_factory=list)  # answers that are given away at the start, or by a wrong try
     twins: list[Twins] = field(default_factory=list)

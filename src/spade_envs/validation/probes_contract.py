@@ -28,7 +28,8 @@ _CALLED = {
     "hint": "hint()",
     "tools": "get_tools()",
 }
-_UNBRACED = re.compile(r"\\boxed[\w(\['\"]\S{0,20}")
+_UNBRACED = re.compile(r"\\boxed(?:[\w(\[<]|['\"](?=\w))\S{0,20}|\x08oxed\S{0,20}")
+_CODE = re.compile(r"\bdef \w+\(|\bself\.\w+\s*=[^=]")  # in a text that shows code
 _FIELD = re.compile(r"(?<!\{)\{self\.([A-Za-z_]\w*)[^{}\n]*\}(?!\})")
 _EXPECTED = {
     "make": "The class must be constructible without arguments: give every parameter of __init__ a default.",
@@ -152,14 +153,14 @@ def unformatted(evidence: Evidence) -> list[Finding]:
     r"""Observations show values, not fields of a string whose f is missing, and ``\boxed{word}`` with its braces."""
     for rollout in evidence.rollouts:
         for turn in rollout.trace():
-            if "\\boxed" in turn.observation and (match := _UNBRACED.search(turn.observation)):
+            if "oxed" in turn.observation and (match := _UNBRACED.search(turn.observation)):
                 reason = (
-                    f"an observation shows {match[0]!r}: in an f-string {{word}} is replaced by its value. Write "
-                    "\\\\boxed{{word}} there, with doubled braces."
+                    f"an observation shows {match[0]!r}: write \\\\boxed{{word}} with two backslashes, with doubled "
+                    "braces in an f-string, where {word} is replaced by its value."
                 )
                 proof = {"seed": rollout.seed, "observation": shorten(turn.observation, 300)}
                 return [Finding("observation", Severity.REFUSE, reason, proof)]
-            if "{self." not in turn.observation:  # a glance saves the pattern on nearly all texts
+            if "{self." not in turn.observation or _CODE.search(turn.observation):
                 continue
             for field in _FIELD.finditer(turn.observation):
                 # Of the program's own attributes only: a game about code may well show such text.

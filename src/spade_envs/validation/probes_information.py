@@ -7,6 +7,7 @@ from collections import Counter, defaultdict
 from typing import Any
 
 from spade_envs.record import WIN_RETURN
+from spade_envs.validation.comparing import COMPARING
 from spade_envs.validation.disguise import disguises
 from spade_envs.validation.evidence import Evidence, SeedSurvey
 from spade_envs.validation.finding import Finding, Severity
@@ -18,12 +19,14 @@ from spade_envs.validation.shown import quoted, shorten
 _LIGHTEST = (Severity.INFO, Severity.WARN, Severity.REFUSE)
 _LONG = 40  # characters that no two texts share by chance
 _PART = re.compile(r"-?\d+(?:\.\d+)?|[a-z]+")
+_SEPARATORS = frozenset(" \t\n,;'\"[]()")
 _LEAST_COPIED, _COPIED = 3, 0.7  # different answers, share of seeds
 _COMMON_WORDS = """
 yes no true false left right up down north south east west even odd heads tails red black wait stop go
 """
 _COMMON = frozenset(_COMMON_WORDS.split())
 """Words that one tries without being shown them; numbers and letters are such, too."""
+_TRYING = ("foreign", "repeat", COMPARING)
 _BLIND = 3
 """A program that says so few different things to whatever is tried, the same on all seeds, reveals nothing."""
 
@@ -32,10 +35,14 @@ def secrets(evidence: Evidence) -> list[Finding]:
     """Equal first observations with different solutions: fine if play reveals the difference, else a lottery."""
     if group := evidence.look_alikes:
         seeds = {entry.seed for entry in group}
-        played = [rollout for rollout in evidence.rollouts if rollout.seed in seeds]
+        played = [rollout for rollout in (*evidence.rollouts, *evidence.compared) if rollout.seed in seeds]
         return [_secret(evidence, group, played, f"{len(group)} seeds show the same text and want different answers")]
     same = "the text stays the same when random numbers are drawn otherwise, and the answer does not"
-    found = [_secret(evidence, twins.entries, twins.plays, same) for twins in evidence.twins]
+    found = [
+        _rare_tie(finding) if twins.rare and finding.severity is Severity.REFUSE else finding
+        for twins in evidence.twins
+        for finding in [_secret(evidence, twins.entries, twins.plays, same)]
+    ]
     return sorted(found, key=lambda finding: _LIGHTEST.index(finding.severity))[:1]
 
 
@@ -46,7 +53,10 @@ def _secret(evidence: Evidence, group: list[SeedSurvey], rollouts: list[Rollout]
         "solutions": [shorten(bare_solution(entry.solution or ())) for entry in group][:4],
     }
     played = [rollout for rollout in rollouts if rollout.error is None]
-    advice = "Put all that is needed to work out the answer into the observation, or let actions reveal it."
+    advice = (
+        "Put all that is needed to work out the answer into the observation, or let actions reveal it, as solution() "
+        "does then."
+    )
     if played and all(len(rollout.turns) <= 1 for rollout in played):
         return Finding(
             "secrets", Severity.REFUSE, f"a secret: {same}, and the only turn ends the episode. {advice}", proof
@@ -66,6 +76,14 @@ def _secret(evidence: Evidence, group: list[SeedSurvey], rollouts: list[Rollout]
     return Finding("secrets", Severity.REFUSE, f"a secret: {same}, and no action revealed more. {advice}", proof)
 
 
+def _rare_tie(finding: Finding) -> Finding:
+    reason = (
+        "where random numbers happen to be equal, the same text wants different answers. Draw again until they differ, "
+        "or say in the text how ties are broken."
+    )
+    return Finding("secrets", Severity.WARN, reason, finding.evidence)
+
+
 def _can_be_tried(evidence: Evidence, played: list[Rollout]) -> bool:
     """Whether there are few answers, or few moves, that one can think of, and a wrong one does not end the episode."""
     answers = {tuple(entry.solution or ()) for entry in evidence.survey}
@@ -75,9 +93,14 @@ def _can_be_tried(evidence: Evidence, played: list[Rollout]) -> bool:
     if any(option not in shown and not _common(option) for option in options):
         return False  # nobody tries what stands nowhere
     lost = [rollout for rollout in played if rollout.return_(evidence.config) < WIN_RETURN]
-    tries = max((len(rollout.turns) for rollout in lost if rollout.policy.startswith("foreign")), default=0)
-    few = len(options) <= tries and (not single or len(options) * 2 <= len(evidence.survey))
-    return few and not any(rollout.terminated for rollout in lost)
+    tries = max((len(rollout.turns) for rollout in played if rollout.policy.startswith(_TRYING)), default=0)
+    # All that there is stands in each text, or the seeds so far have shown it.
+    closed = all(option in entry.observation.lower() for option in options for entry in evidence.survey)
+    closed |= not single or len(options) * 2 <= len(evidence.survey)
+    if all(option.isdecimal() for option in options):
+        closed |= max(map(int, options), default=0) <= tries
+    too_soon = any(rollout.terminated and len(rollout.turns) < len(options) for rollout in lost)
+    return closed and len(options) <= tries and not too_soon
 
 
 def _common(option: str) -> bool:
@@ -180,8 +203,11 @@ def _copied(solved: list[SeedSurvey]) -> list[SeedSurvey]:
     for entry in entries:
         text, answer = entry.observation.lower(), _answer(entry).lower()
         exact = rf"(?<!\w){re.escape(answer)}(?!\w)"
-        loose = r"(?<!\w)" + r"[\W_]*".join(map(re.escape, parts[entry.seed])) + r"(?!\w)"
-        for pattern in (exact, loose):
+        patterns = [exact]
+        if not set(_PART.sub("", answer)) - _SEPARATORS:  # what puts other marks between the parts is work
+            between = f"[{re.escape(''.join(sorted(_SEPARATORS)))}]+"
+            patterns.append(rf"(?<!\w){between.join(map(re.escape, parts[entry.seed]))}(?!\w)")
+        for pattern in patterns:
             frame, found = re.subn(pattern, "\0", text)
             if found:
                 frames[frame].append(entry)

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from spade_envs.returns import clip_reward, episode_return
 from spade_envs.sandbox import Program
+from spade_envs.sandbox.generator import Nudge
 from spade_envs.sandbox.types import (
     Operation,
     Outcome,
@@ -54,7 +55,7 @@ class Rollout:
     error: ProgramError | None = None  # of make, reset, or the last action
     stopped: bool = False  # the policy had no further action
     cut: bool = False  # we stopped watching before the bound
-    nudge: int | None = None  # which random draw was changed, see spade_envs.sandbox.generator.nudge
+    nudge: Nudge | None = None  # what was changed of the random numbers
 
     @property
     def observation(self) -> str:

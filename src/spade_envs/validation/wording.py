@@ -17,7 +17,15 @@ from spade_envs.validation.shown import quoted, shorten
 _WORD = re.compile(r"[^\W\d_]{3,}")
 _LABEL = re.compile(r"([^\W\d_]{2,})\s*([:=(])")  # "Mean: ", "x = ", "sum("
 _TOKEN = re.compile(r"-?\d+(?:\.\d+)?|[^\W\d_]+")
+_MARKS = {"colon": ":", "equals sign": "=", "equal sign": "=", "yaml": ":", "query string": "=", "prolog": "("}
+"""Marks after labels, by what tells of them."""
+_NOTATION = re.compile(
+    r"\b(?:spell|in words|translat|sql|html|xml|yaml|json|csv|latex|regular exp|regex|prolog|formula|derivative)",
+    re.IGNORECASE,
+)
+"""What asks for a language that one knows, whose words need not be shown."""
 _STEM = 3  # letters that an ending may differ by: "swims" tells of "swimming"
+_WORDS = re.compile(r"[^\W\d_]{2,}(?: [^\W\d_]{2,})*")
 _PHRASE = 3  # words in a row that make a phrase
 _LEAST_ANSWERS = 3  # different ones, so that what they have in common is their form
 _TRIED = 4  # seeds on which shorter wordings are played
@@ -52,7 +60,9 @@ def wording(evidence: Evidence) -> list[Finding]:
         f"{', '.join(map(repr, [*phrases, *words][:4]))}. Say in the first observation how the answer is written, or "
         "take the values alone."
     )
-    severity = Severity.REFUSE if phrases or len(words) > 1 else Severity.WARN
+    # Where the rest of the answer is words too, they may be what the task is about: a number in words, a message.
+    strict = (phrases or len(words) > 1) and _values_are_told(evidence, answers)
+    severity = Severity.REFUSE if strict else Severity.WARN
     proof = {"seed": seed, "solution": shorten(answers[seed]), "words": [*phrases, *words][:8]}
     return [Finding("wording", severity, reason, proof)]
 
@@ -70,8 +80,35 @@ def _untold(evidence: Evidence, answers: list[str]) -> tuple[list[str], list[str
     told = "\n".join(sorted(texts)).lower()
     words = [word for word in common if word[: max(3, len(word) - _STEM)] not in told]
     shown = {f"{word}{mark}" for word, mark in _LABEL.findall(told)}
-    words += [word + mark for word, mark in labels if word + mark not in shown and word not in words]
-    return sorted(words), [phrase for phrase in phrases if phrase not in _squashed(told)]
+    marks = {mark for _, mark in _LABEL.findall("\n".join(entry.observation for entry in evidence.survey))}
+    marks |= {mark for name, mark in _MARKS.items() if name in told}
+    words += [
+        word + mark
+        for word, mark in labels
+        if word + mark not in shown and word not in words and not (mark in marks and word in told)
+    ]
+    return sorted(words), [phrase for phrase in phrases if not _in_order(phrase, told)]
+
+
+def _in_order(phrase: str, told: str) -> bool:
+    """Whether some line has these words in this order, with others between them or not."""
+    for line in told.split("\n"):
+        tokens = iter(_TOKEN.findall(line))
+        if all(word in tokens for word in phrase.split()):
+            return True
+    return False
+
+
+def _values_are_told(evidence: Evidence, answers: dict[int, str]) -> bool:
+    """Whether what differs between the answers is numbers, or words that the first observation shows."""
+    constant = set.intersection(*(set(_TOKEN.findall(answer.lower())) for answer in answers.values()))
+    for entry in evidence.survey:
+        if _NOTATION.search(entry.observation):
+            return False
+        values = [token for token in _TOKEN.findall(answers[entry.seed].lower()) if token not in constant]
+        if any(value.isalpha() and value not in entry.observation.lower() for value in values):
+            return False
+    return True
 
 
 def _phrases(answers: list[str]) -> list[str]:
@@ -82,8 +119,9 @@ def _phrases(answers: list[str]) -> list[str]:
         end = start
         while end < len(tokens) and all(f" {' '.join(tokens[start : end + 1])} " in f" {other} " for other in others):
             end += 1
-        if end - start >= _PHRASE:
-            found.append(" ".join(tokens[start:end]))
+        # Numbers and letters that always come are computed: the first primes, a tag, a chemical formula.
+        runs = _WORDS.findall(" ".join(tokens[start:end]))
+        found += [run for run in runs if len(run.split()) >= _PHRASE]
         start = max(end, start + 1)
     return found
 

@@ -36,12 +36,22 @@ def _refusals(target, text, solution="self.target", wanted="self.target"):
         ("' '.join(words)", "Make a list of the names {', '.join(words)}."),
         ("','.join(words)", "The names {words} shall be written with commas."),
         ("words[0]", "A variable has the type {words[0]}. Which type has it?"),
+        ("words[0] + '/2 ' + words[1] + '.'", "The names are {words[0]}/2, {words[1]}. Write the names."),
         ("words[0] + '_' + words[1]", "The names are {words[0]}_{words[1]}. Write the names of the words."),
         ("self.rng.choice(['Hi, you!', 'What now?', 'It works.'])", "Encode the string '{self.target}'."),
         ("self.rng.choice([*words * 3, 'library'])", "The library has a method {self.target}. Name the method."),
         ("words[0].upper()", "The animal is a(n) {words[0]}. Which is it, in capitals?"),
     ],
-    ids=["other separators", "a list", "one word", "underscore", "marks", "a word of the text", "capitals"],
+    ids=[
+        "other separators",
+        "a list",
+        "one word",
+        "marks within",
+        "underscore",
+        "marks",
+        "a word of the text",
+        "capitals",
+    ],
 )
 def test_what_is_copied_from_the_text_is_no_puzzle(target, text):
     assert _refusals(target, text) == {"leak"}
@@ -53,8 +63,10 @@ def test_what_is_copied_from_the_text_is_no_puzzle(target, text):
         ("' '.join(sorted(words))", "Sort the names {', '.join(words)}."),
         ("sorted(words)[1]", "Which of {', '.join(words)} is the second in the dictionary?"),
         ("words[0][::-1]", "Write {words[0]} backwards."),
+        ("' '.join(words)", "Put the blanks back: {''.join(words)}."),
+        ("'+'.join(words)", "Write a plus between {' '.join(words)}."),
     ],
-    ids=["sorted", "one of several", "backwards"],
+    ids=["sorted", "one of several", "backwards", "blanks are the task", "marks are the task"],
 )
 def test_work_on_what_is_shown_is_sound(target, text):
     assert not _refusals(target, text)

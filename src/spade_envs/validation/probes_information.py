@@ -19,7 +19,7 @@ from spade_envs.validation.shown import quoted, shorten
 _LIGHTEST = (Severity.INFO, Severity.WARN, Severity.REFUSE)
 _LONG = 40  # characters that no two texts share by chance
 _PART = re.compile(r"-?\d+(?:\.\d+)?|[a-z]+")
-_SEPARATORS = frozenset(" \t\n,;'\"[]()")
+_SEPARATORS = re.compile(r"[\s,;'\"\[\]()]+")
 _LEAST_COPIED, _COPIED = 3, 0.7  # different answers, share of seeds
 _COMMON_WORDS = """
 yes no true false left right up down north south east west even odd heads tails red black wait stop go
@@ -203,11 +203,10 @@ def _copied(solved: list[SeedSurvey]) -> list[SeedSurvey]:
     for entry in entries:
         text, answer = entry.observation.lower(), _answer(entry).lower()
         exact = rf"(?<!\w){re.escape(answer)}(?!\w)"
-        patterns = [exact]
-        if not set(_PART.sub("", answer)) - _SEPARATORS:  # what puts other marks between the parts is work
-            between = f"[{re.escape(''.join(sorted(_SEPARATORS)))}]+"
-            patterns.append(rf"(?<!\w){between.join(map(re.escape, parts[entry.seed]))}(?!\w)")
-        for pattern in patterns:
+        # Other separators make no puzzle; other marks do: which operators stand between the numbers.
+        words = _SEPARATORS.sub(" ", answer).split()
+        apart = rf"(?<!\w){_SEPARATORS.pattern.join(map(re.escape, words))}(?!\w)"
+        for pattern in (exact, apart):
             frame, found = re.subn(pattern, "\0", text)
             if found:
                 frames[frame].append(entry)

@@ -35,7 +35,7 @@ RIGHT_MOVES = "right_moves"
 def find_twins(evidence: Evidence, forms: tuple[str, ...]) -> None:
     """Look for twins: the same text, other answers, neither of which earns anything with the other.
 
-    If there are any, both are played by players that know nothing, so that :func:`~.probes_information.secrets` sees
+    If there are any, both are played by players that know nothing, so that :func:`~.probes_secrets.secrets` sees
     whether play tells them apart.
 
     Args:

@@ -13,6 +13,7 @@ from spade_envs.validation import (
     probes_information,
     probes_replay,
     probes_reward,
+    probes_secrets,
     probes_seeds,
     probes_solution,
 )
@@ -41,7 +42,7 @@ PROBES: tuple[Probe, ...] = (
     probes_solution.solution,
     probes_reward.variance,
     probes_seeds.bimodal,
-    probes_information.secrets,
+    probes_secrets.secrets,
     probes_information.hint,
     lambda evidence: [*evidence.leaks, *evidence.wording],  # looked for while evidence was collected: it takes more
 )

@@ -132,6 +132,19 @@ def test_after_a_failure_others_are_answered(
     assert batcher.submit(_job(_asked("ant"))).result(60) == expected
 
 
+def test_a_conversation_that_cannot_be_read_fails_alone(
+    model: TransformersModel, batcher: SlotBatcher, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: Any) -> None:
+        raise KeyError("no such role")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(model, "prompt", fail)
+        with pytest.raises(KeyError):
+            batcher.submit(_job(_asked("ant"))).result(60)
+    assert batcher.submit(_job(_asked("ant"))).result(60).completion_tokens
+
+
 def test_the_end_cancels_what_waits(model: TransformersModel) -> None:
     batcher = SlotBatcher(model, 1)
     replies = [batcher.submit(_job(_asked("ant"), max_tokens=200, temperature=8.0, seed=n)) for n in range(6)]

@@ -103,8 +103,7 @@ class SlotBatcher:
                 except Exception as error:
                     logger.exception("%d requests failed", len(self._running))
                     for request in self._running.values():
-                        if request.job.reply.set_running_or_notify_cancel():
-                            request.job.reply.set_exception(error)
+                        _fail(request.job, error)
                     self._running.clear()
                     self._engine = self._new_engine(self._slots)  # nobody knows what state it is in
         for request in (*self._running.values(), *self._waiting):
@@ -126,6 +125,10 @@ class SlotBatcher:
             prompt = self._model.prompt(job.messages, job.tools)
         except ModelError as error:
             _tell(job, Completion("", finish_reason="error", error=str(error)))
+            return
+        except Exception as error:  # a template that fails on this conversation must not end the thread
+            logger.exception("a request could not be read")
+            _fail(job, error)
             return
         if refusal := self._model.refused(prompt):
             _tell(job, refusal)
@@ -163,6 +166,11 @@ class SlotBatcher:
 def _tell(job: Job, completion: Completion) -> None:
     if job.reply.set_running_or_notify_cancel():
         job.reply.set_result(completion)
+
+
+def _fail(job: Job, error: Exception) -> None:
+    if job.reply.set_running_or_notify_cancel():
+        job.reply.set_exception(error)
 
 
 def answers(model: TransformersModel, most: int) -> Answers:

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import pytest
 
 from spade_envs.sandbox import Sandbox
-from spade_envs.sandbox.generator import Nudge, Random, current, use_generator
+from spade_envs.sandbox.generator import Random, current, use_generator
 from spade_envs.sandbox.replay import Journal
-from spade_envs.sandbox.types import Operation
+from spade_envs.sandbox.types import Nudge, Operation
 
 SOURCE = '''
 import random

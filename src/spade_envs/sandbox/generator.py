@@ -14,7 +14,9 @@ import random as _random
 import time as _time
 import uuid as _uuid
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
+
+from spade_envs.sandbox.types import RANDOM_WORDS, Nudge
 
 NOW = 1_735_689_600.0
 """The time that generated code sees, in seconds since 1970: always 2025-01-01 00:00 UTC."""
@@ -22,31 +24,10 @@ NOW = 1_735_689_600.0
 
 _Core: Any = _random.Random.__base__
 _seed_core = _Core.seed
-_WORDS = 624  # that the Mersenne Twister makes at once, each the 32 bits of one draw
 _POOR_WORDS = 64  # of a poor stream; what follows is as the seed says
 _POOR_SHARES = (0.15, 0.4, 0.7)  # of words that are not 0
 _POOR = (0x12024448, 0x24008811, 0x4C019032)
 """States whose draws are 2**28, 2**29 and 2**30: below half of any range, so that nothing is drawn twice for them."""
-
-
-class Nudge(NamedTuple):
-    """What of an episode's random words is changed.
-
-    The generators of an episode are numbered as they are first seeded: 0 is the instance's own (module-level
-    functions), the next one of the next seed 1, and so on; those of equal seeds have one number, as they give equal
-    numbers. ``kind`` is one of:
-
-    - ``word``: ``word`` of generator ``generator`` draws 0 (``variant`` 0) or 2**30 (1), which no range rejects.
-    - ``tail``: all its words from ``word`` on are others; ``variant`` says which.
-    - ``poor``: the first words of the first ``generator`` generators are mostly 0 and never anything but four values,
-      so that much of what is drawn is the same from variant to variant: what is shown then repeats, and what is hidden
-      shows where it differs.
-    """
-
-    kind: str
-    generator: int
-    word: int
-    variant: int
 
 
 class Current:
@@ -127,9 +108,9 @@ def nudge(rng: Any, seed: Any) -> None:
         words[word] = _POOR[-1] if variant else 0
     elif kind == "tail":
         other = _random.Random(variant)
-        words[word:_WORDS] = [other.getrandbits(32) for _ in range(word, _WORDS)]
+        words[word:RANDOM_WORDS] = [other.getrandbits(32) for _ in range(word, RANDOM_WORDS)]
     else:
-        choice, share = _random.Random(variant * _WORDS + number), _POOR_SHARES[variant % len(_POOR_SHARES)]
+        choice, share = _random.Random(variant * RANDOM_WORDS + number), _POOR_SHARES[variant % len(_POOR_SHARES)]
         words[:_POOR_WORDS] = [
             _POOR[int(3 * drawn / share)] if (drawn := choice.random()) < share else 0 for _ in range(_POOR_WORDS)
         ]

@@ -100,6 +100,30 @@ class Limits:
     quarantine_after: int = 3  # time-outs and deaths of one program before it is not run any more
 
 
+RANDOM_WORDS = 624
+"""Words that a generator (Mersenne Twister) makes at once, each the 32 bits of one draw; these can be changed."""
+
+
+class Nudge(NamedTuple):
+    """What of an episode's random words is changed.
+
+    The generators of an episode are numbered as they are first seeded: 0 is the instance's own (module-level
+    functions), the next one of the next seed 1, and so on; those of equal seeds have one number, as they give equal
+    numbers. ``kind`` is one of:
+
+    - ``word``: ``word`` of generator ``generator`` draws 0 (``variant`` 0) or 2**30 (1), which no range rejects.
+    - ``tail``: all its words from ``word`` on are others; ``variant`` says which.
+    - ``poor``: the first words of the first ``generator`` generators are mostly 0 and never anything but four values,
+      so that much of what is drawn is the same from variant to variant: what is shown then repeats, and what is hidden
+      shows where it differs.
+    """
+
+    kind: str
+    generator: int
+    word: int
+    variant: int
+
+
 class Operation(NamedTuple):
     """One thing to do with one session (an instance) of a loaded program.
 
@@ -107,7 +131,7 @@ class Operation(NamedTuple):
     (action), ``hint``, ``solution``, ``tools``, ``copy`` (argument: the new session's number; deep copy with the
     random generator's state), ``sibling`` (argument: the new session's number; a new instance that shares its module,
     as all instances do outside the sandbox), ``inspect`` (argument: "brief", "full" or "why"; the inside of a tool
-    environment), ``nudge`` (argument: a :class:`~spade_envs.sandbox.generator.Nudge`, or None; from the next reset
+    environment), ``nudge`` (argument: a :class:`Nudge`, or None; from the next reset
     on some random words are others), ``close``. ``session`` numbers are the caller's.
     """
 

@@ -21,12 +21,12 @@ from typing import Any, NoReturn
 
 from spade_envs import contract
 from spade_envs.sandbox import addresses, generator, guards, inspecting, loader, results, wire
-from spade_envs.sandbox.generator import Nudge, begin_episode, copy_generator, use_generator
+from spade_envs.sandbox.generator import begin_episode, copy_generator, use_generator
 from spade_envs.sandbox.jail import at_least, isolation_level, lock_down
 from spade_envs.sandbox.outbox import Outbox
 from spade_envs.sandbox.policy import FILENAME
 from spade_envs.sandbox.softlimit import SoftLimit, Watch
-from spade_envs.sandbox.types import IsolationLevel, Limits, PolicyViolation, ProtocolViolation
+from spade_envs.sandbox.types import IsolationLevel, Limits, Nudge, PolicyViolation, ProtocolViolation
 
 _FLUSH_SECONDS = 0.004  # what is ready is sent: an answer restarts the caller's hard limit, and survives a crash
 _FULL_BYTES = 1 << 16

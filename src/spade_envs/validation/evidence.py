@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from spade_envs.record import WIN_RETURN
-from spade_envs.sandbox.generator import Nudge
-from spade_envs.sandbox.types import Outcome, ProgramError, ProgramInfo
+from spade_envs.sandbox.types import Nudge, Outcome, ProgramError, ProgramInfo
 from spade_envs.validation.config import ValidationConfig
 from spade_envs.validation.finding import Finding
 from spade_envs.validation.policies import KnowNothing

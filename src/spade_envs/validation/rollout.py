@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 from spade_envs.returns import clip_reward, episode_return
 from spade_envs.sandbox import Program
-from spade_envs.sandbox.generator import Nudge
 from spade_envs.sandbox.types import (
+    Nudge,
     Operation,
     Outcome,
     ProgramDied,

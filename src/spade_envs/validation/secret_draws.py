@@ -11,8 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from statistics import median
 
-from spade_envs.sandbox.generator import Nudge
-from spade_envs.sandbox.types import Operation
+from spade_envs.sandbox.types import RANDOM_WORDS, Nudge, Operation
 from spade_envs.validation import policies
 from spade_envs.validation.comparing import comparing_players
 from spade_envs.validation.evidence import Evidence, SeedSurvey, Twins
@@ -21,7 +20,6 @@ from spade_envs.validation.rollout import CollectionStopped, Policy, Rollout
 
 _GENERATORS = 5  # of an episode, that are looked at
 _CHUNK, _MOST_WORDS = 8, 80  # words that are changed in one round trip, and at all
-_WORDS = 624  # of a generator, that can be changed
 _PARTS = 8  # into which they are divided in one round trip, to find the first without effect
 _TAILS = 8
 _POOR_GENERATORS, _POOR_CHUNK, _POOR_MOST = 4, 48, 192
@@ -131,7 +129,7 @@ def _first_without_effect(
 ) -> int:
     """The first word of a generator from which on everything is the same whatever is drawn; 0 if it is not used."""
 
-    low, high = 0, _WORDS - 1  # where it is
+    low, high = 0, RANDOM_WORDS - 1  # where it is
     while low < high:
         step = max(1, (high - low) // _PARTS)
         words = list(range(low, high, step))

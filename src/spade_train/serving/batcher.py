@@ -33,6 +33,16 @@ class Job:
         """What a batch of ``generate`` has in common; each job has its own seed."""
         return self.sampling.temperature, self.sampling.top_p, self.sampling.max_tokens
 
+    def tell(self, completion: Completion) -> None:
+        """Give the reply, if somebody still waits for it."""
+        if self.reply.set_running_or_notify_cancel():
+            self.reply.set_result(completion)
+
+    def fail(self, error: Exception) -> None:
+        """Have whoever waits for the reply see ``error``."""
+        if self.reply.set_running_or_notify_cancel():
+            self.reply.set_exception(error)
+
 
 class Answers(Protocol):
     """Whatever answers jobs."""
@@ -120,9 +130,7 @@ class Batcher:
         except Exception as error:
             logger.exception("a batch of %d requests failed", len(batch))
             for job in batch:
-                if job.reply.set_running_or_notify_cancel():
-                    job.reply.set_exception(error)
+                job.fail(error)
             return
         for job, completion in zip(batch, completions, strict=True):
-            if job.reply.set_running_or_notify_cancel():
-                job.reply.set_result(completion)
+            job.tell(completion)

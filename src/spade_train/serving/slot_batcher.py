@@ -99,11 +99,11 @@ class SlotBatcher:
                     for key, sample in self._engine.collect(steps=1):
                         self._engine.release([key])
                         request = self._running.pop(key)
-                        _tell(request.job, self._model.completion(request.prompt, sample.ids))
+                        request.job.tell(self._model.completion(request.prompt, sample.ids))
                 except Exception as error:
                     logger.exception("%d requests failed", len(self._running))
                     for request in self._running.values():
-                        _fail(request.job, error)
+                        request.job.fail(error)
                     self._running.clear()
                     self._engine = self._new_engine(self._slots)  # nobody knows what state it is in
         for request in (*self._running.values(), *self._waiting):
@@ -124,14 +124,14 @@ class SlotBatcher:
         try:
             prompt = self._model.prompt(job.messages, job.tools)
         except ModelError as error:
-            _tell(job, Completion("", finish_reason="error", error=str(error)))
+            job.tell(Completion("", finish_reason="error", error=str(error)))
             return
         except Exception as error:  # a template that fails on this conversation must not end the thread
             logger.exception("a request could not be read")
-            _fail(job, error)
+            job.fail(error)
             return
         if refusal := self._model.refused(prompt):
-            _tell(job, refusal)
+            job.tell(refusal)
             return
         room = min(job.sampling.max_tokens, self._model.context - len(prompt))
         self._waiting.append(_Request(job, prompt, room))
@@ -161,16 +161,6 @@ class SlotBatcher:
         self._engine.release(gone)
         for key in gone:
             del self._running[key]
-
-
-def _tell(job: Job, completion: Completion) -> None:
-    if job.reply.set_running_or_notify_cancel():
-        job.reply.set_result(completion)
-
-
-def _fail(job: Job, error: Exception) -> None:
-    if job.reply.set_running_or_notify_cancel():
-        job.reply.set_exception(error)
 
 
 def answers(model: TransformersModel, most: int) -> Answers:
